@@ -193,3 +193,5 @@ def test_floats_beyond_32_bits(dtype):
     x = torch.tensor([1.5, -2.75, 3e9, -(2.0**31), 2.0**40]).to(dtype)
     assert_same(converted(x, True), x.long().int().long())
     assert_same(converted(x[[0, 1, 3]], False), x[[0, 1, 3]].long())
+    endless = torch.tensor([2.0, float("inf"), -float("inf"), float("nan")])
+    assert converted(endless.to(dtype), False)[0] == 2

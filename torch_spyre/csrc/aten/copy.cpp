@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <limits>
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/MemoryOverlap.h>
@@ -21,6 +22,8 @@
 #include <ATen/ops/clone_native.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ge.h>
+#include <ATen/ops/logical_and.h>
+#include <ATen/ops/lt.h>
 #include <ATen/ops/ne.h>
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
@@ -581,7 +584,8 @@ bool compare_with_zero(const Tensor &target, const Tensor &source)
 
 /*
  * True if a conversion to int64 has numbers that need more than 32 bits, which the card would
- * replace by the nearest it has. Those of fp16 never do. A capture cannot read them.
+ * replace by the nearest it has. Those of fp16 never do; infinity is no number of any integer.
+ * A capture cannot read them.
  */
 bool exceeds_card(const Tensor &target, const Tensor &source)
 {
@@ -593,7 +597,11 @@ bool exceeds_card(const Tensor &target, const Tensor &source)
 		warn_downcast(target.scalar_type());
 		return false;
 	}
-	return at::any(at::ge(at::abs(source), 0x1p31)).item<bool>();
+
+	Tensor size = at::abs(source);
+	constexpr double infinite = std::numeric_limits<double>::infinity();
+
+	return at::any(at::logical_and(at::ge(size, 0x1p31), at::lt(size, infinite))).item<bool>();
 }
 
 void card_to_card(const Tensor &target, const Tensor &given)
