@@ -112,15 +112,19 @@ bool spyre_telemetry_compare(struct spyre_reading *reading)
 	return best != NULL;
 }
 
-/* Drops cards that were not read for long: they are gone or no longer watched. */
+/*
+ * Drops cards that were not read for long: they are gone or no longer watched. Cards are in another
+ * order here than they are read in, so the last reading of one may be later than @now.
+ */
 static void forget(uint64_t now)
 {
 	int i, kept = 0;
 
 	for (i = 0; i < past.count; i++) {
 		const struct history *history = &past.card[i];
+		const uint64_t last = history->sample[history->count - 1].timestamp_ns;
 
-		if (now - history->sample[history->count - 1].timestamp_ns <= MAX_WINDOW)
+		if (last >= now || now - last <= MAX_WINDOW)
 			past.card[kept++] = *history;
 	}
 	past.count = kept;

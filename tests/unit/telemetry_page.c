@@ -179,6 +179,22 @@ START_TEST(two_pages_of_one_card)
 }
 END_TEST
 
+/* A folder lists its files in any order, so the first card may be the one that was read last. */
+START_TEST(cards_keep_their_history_in_any_order)
+{
+	struct spyre_reading first = { .key.pid = 1 }, second = { .key.pid = 2 };
+
+	second.card.timestamp_ns = spyre_telemetry_now();
+	first.card.timestamp_ns = second.card.timestamp_ns + 1000;
+	spyre_telemetry_remember(&first);
+	spyre_telemetry_remember(&second);
+	first.card.timestamp_ns += 100000000;
+	second.card.timestamp_ns += 100000000;
+	ck_assert(spyre_telemetry_compare(&first));
+	ck_assert(spyre_telemetry_compare(&second));
+}
+END_TEST
+
 /* Copies stay in one process: the card of a child has no path to this one's. */
 START_TEST(links)
 {
@@ -600,6 +616,7 @@ int main(void)
 	tcase_add_test(tcase, page_of_a_child_appears_and_is_removed);
 	tcase_add_test(tcase, modes_of_folder_and_file);
 	tcase_add_test(tcase, two_pages_of_one_card);
+	tcase_add_test(tcase, cards_keep_their_history_in_any_order);
 	tcase_add_test(tcase, links);
 	tcase_add_test(tcase, processors_near_a_card);
 	tcase_add_test(tcase, idle_card_has_share_zero);
