@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -558,6 +559,11 @@ START_TEST(metrics_in_a_file)
 	ck_assert_int_eq(smi("--prometheus=%s/folder", folder), 255);
 	ck_assert_int_eq(smi("-L && ls %s | wc -l", folder), 0);
 	ck_assert_ptr_nonnull(strstr(output, "\n2\n"));
+	/* Root could replace a device like /dev/null. */
+	snprintf(path, sizeof(path), "%s/pipe", folder);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	ck_assert_int_eq(smi("--prometheus=%s", path), 255);
+	ck_assert_int_eq(smi("-L && test -p %s", path), 0);
 }
 END_TEST
 

@@ -50,6 +50,14 @@ report $? "the exit code of a program that a signal ended" "$work/out"
 "$spyre" trace run -- ./missing >"$work/out" 2>&1
 [ $? = 127 ] && says 'cannot run ./missing: No such file'
 report $? "a program that is missing" "$work/out"
+mkfifo pipe && ln -s relative.json link || exit 99
+"$spyre" trace run -o pipe -- true >"$work/out" 2>&1
+[ $? = 2 ] && says 'cannot replace pipe: it is not a regular file' && [ -p pipe ] &&
+	! "$spyre" trace run -o link -- true >"$work/out" 2>&1 && [ -L link ]
+report $? "a device or link keeps its name in trace run" "$work/out"
+"$spyre" trace merge -o pipe relative.json >"$work/out" 2>&1
+[ $? = 2 ] && says 'cannot replace pipe: it is not a regular file' && [ -p pipe ]
+report $? "a device keeps its name in trace merge" "$work/out"
 "$spyre" trace run >"$work/out" 2>&1
 [ $? = 2 ] && says 'no command to run'
 report $? "no program" "$work/out"

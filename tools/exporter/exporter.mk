@@ -7,6 +7,8 @@ tools_spyre_exporter_SOURCES = \
 	tools/exporter/request.c \
 	tools/exporter/server.c \
 	tools/exporter/socket.c \
+	tools/output.c \
+	tools/output.h \
 	tools/spelling.c \
 	tools/spelling.h \
 	tools/smi/app_fields.c \

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tools/output.h"
 #include "tools/smi/prometheus.h"
 
 struct metric {
@@ -221,6 +222,7 @@ static int complain_file(const char *path, const char *what)
 
 int smi_prometheus_file(const char *path, const struct smi_snapshot *snapshot)
 {
+	const char *refused = path ? output_refused(path) : NULL;
 	char draft[4096];
 	bool failed;
 	FILE *out;
@@ -229,6 +231,11 @@ int smi_prometheus_file(const char *path, const struct smi_snapshot *snapshot)
 	if (!path) {
 		smi_prometheus(stdout, snapshot);
 		return SMI_OK;
+	}
+	if (refused) {
+		fprintf(stderr, "spyre-smi: cannot replace %s: %s; name another file, or none for "
+			"standard output\n", path, refused);
+		return SMI_OTHER;
 	}
 	/* The draft is in the same folder, and its name is not one that node_exporter reads. */
 	if (snprintf(draft, sizeof(draft), "%s.XXXXXX", path) >= (int)sizeof(draft)) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "spyre.h"
+#include "tools/output.h"
 #include "trace_merge.h"
 #include "trace_read.h"
 
@@ -108,6 +109,11 @@ static int summarise(const char *file)
 /* Removes an older trace, which would be taken for the program's. */
 static int remove_old(const char *file)
 {
+	const char *why = strchr(file, '%') ? NULL : output_refused(file);
+
+	if (why)
+		return complain(EXIT_USAGE, "cannot replace %s: %s; name another file with -o",
+				file, why);
 	if (strchr(file, '%') || !unlink(file) || errno == ENOENT)
 		return EXIT_OK;
 	return complain(EXIT_USAGE, "cannot replace %s: %s", file, strerror(errno));

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tools/output.h"
 #include "trace_merge.h"
 #include "trace_read.h"
 
@@ -270,10 +271,14 @@ static int finish(struct merge *m, int code)
 
 static int merge(const char *output, char **files, int count)
 {
+	const char *refused = output_refused(output);
 	struct merge m = { .output = output };
 	int code = EXIT_OK, fd = -1;
 	struct text why;
 
+	if (refused)
+		return complain(EXIT_USAGE, "cannot replace %s: %s; name another file with -o",
+				output, refused);
 	if (asprintf(&m.temporary, "%s.XXXXXX", output) < 0)
 		return complain(EXIT_DEVICE, "no memory for the name of %s", output);
 	fd = mkostemp(m.temporary, 0);
