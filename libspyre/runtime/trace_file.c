@@ -8,9 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "libspyre/base/file_limit.h"
 
 static const char tail[] = "\n]}\n";
 
@@ -115,15 +116,6 @@ static size_t write_at(int fd, const char *bytes, size_t n, off_t at)
 	return done;
 }
 
-/* A write beyond RLIMIT_FSIZE would send a signal that ends the program. */
-static bool beyond_limit(off_t end)
-{
-	struct rlimit limit;
-
-	return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
-	       (rlim_t)end > limit.rlim_cur;
-}
-
 /* Ends the file where its last complete write ended: the disk has these blocks. */
 static int give_up(struct trace_file *file, int err, char *why, size_t bytes)
 {
@@ -151,7 +143,7 @@ int trace_file_flush(struct trace_file *file, char *why, size_t bytes)
 	/* trace_file_add() keeps the space for it. */
 	memcpy(file->buffer + file->used, tail, sizeof(tail) - 1);
 	errno = 0;
-	if (beyond_limit(file->end + (off_t)all))
+	if (spyre_beyond_file_limit(file->end + (off_t)all))
 		return give_up(file, err, why, bytes);
 	if (write_at(file->fd, file->buffer, all, file->end) != all) {
 		err = errno;

@@ -16,6 +16,7 @@
 #include <yyjson.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/base/file_limit.h"
 #include "libspyre/base/log.h"
 #include "libspyre/telemetry/event_log.h"
 #include "libspyre/telemetry/page.h"
@@ -61,13 +62,18 @@ static int open_log(int folder)
 static void append(const char *line, size_t length)
 {
 	int folder = spyre_telemetry_folder(true), fd;
-	ssize_t written;
+	ssize_t written = -1;
+	struct stat st;
 
 	if (folder < 0)
 		return;
 	fd = open_log(folder);
 	/* One write per line, so that lines of several processes do not mix. */
-	written = fd < 0 ? -1 : write(fd, line, length);
+	if (fd >= 0 && !fstat(fd, &st)) {
+		errno = EFBIG;
+		if (!spyre_beyond_file_limit(st.st_size + (off_t)length))
+			written = write(fd, line, length);
+	}
 	if (written != (ssize_t)length)
 		spyre_log(SPYRE_LOG_WARN, "telemetry: cannot log an event: %s",
 			  written < 0 ? strerror(errno) : "the disk is full");

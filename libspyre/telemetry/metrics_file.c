@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libspyre/base/file_limit.h"
 #include "libspyre/base/log.h"
 #include "libspyre/telemetry/metrics.h"
 
@@ -158,7 +159,7 @@ static int prepare(int fd)
 	if (flock(fd, LOCK_EX | LOCK_NB))
 		return errno;
 	/* Allocated now: a full disk fails here, and not in the middle of an update. */
-	return posix_fallocate(fd, 0, FILE_BYTES);
+	return spyre_beyond_file_limit(FILE_BYTES) ? EFBIG : posix_fallocate(fd, 0, FILE_BYTES);
 }
 
 void spyre_metrics_file_open(struct spyre_metrics_file *file, const char *pattern,
@@ -192,8 +193,9 @@ void spyre_metrics_file_update(struct spyre_metrics_file *file, const spyre_tele
 	if (file->fd < 0)
 		return;
 	size = make_image(image, card, file->seqnum + 1);
+	errno = EFBIG;
 	/* Readers wait while the first byte is '!': it is the first to change and the last. */
-	if (pwrite(file->fd, image, 1, 0) == 1 &&
+	if (!spyre_beyond_file_limit((off_t)size) && pwrite(file->fd, image, 1, 0) == 1 &&
 	    pwrite(file->fd, image + 1, size - 1, 1) == (ssize_t)size - 1 &&
 	    !ftruncate(file->fd, (off_t)size) && pwrite(file->fd, "A", 1, 0) == 1) {
 		file->seqnum++;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/base/file_limit.h"
 #include "libspyre/base/log.h"
 #include "libspyre/telemetry/event_log.h"
 #include "libspyre/telemetry/page.h"
@@ -69,7 +70,8 @@ static int create_file(int folder, struct spyre_telemetry_page *page, char *name
 		if (fd < 0)
 			return -1;
 		/* Allocated, not only sized: a full disk fails here, not at a store. */
-		error = posix_fallocate(fd, 0, sizeof(*page));
+		error = spyre_beyond_file_limit(sizeof(*page)) ?
+			EFBIG : posix_fallocate(fd, 0, sizeof(*page));
 		if (!error)
 			return fd;
 		unlinkat(folder, name, 0);

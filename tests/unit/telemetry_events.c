@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -297,6 +298,28 @@ START_TEST(full_logs)
 }
 END_TEST
 
+/* An event that the limit of file sizes forbids is lost, and sends no signal. */
+START_TEST(limited_log)
+{
+	struct spyre_telemetry_page page = { .pid = 77, .properties = embedded };
+	const struct rlimit limit = { .rlim_cur = 100, .rlim_max = RLIM_INFINITY };
+	struct rlimit old;
+
+	open_events(0);
+	spyre_event_log(&page, SPYRE_TELEMETRY_CARD_RESET, SPYRE_FAULT_NONE, 1);
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &old), 0);
+	/* The assertions of libcheck write to a file, so there is none while the limit is low. */
+	setrlimit(RLIMIT_FSIZE, &limit);
+	spyre_event_log(&page, SPYRE_TELEMETRY_CARD_RESET, SPYRE_FAULT_NONE, 2);
+	setrlimit(RLIMIT_FSIZE, &old);
+	spyre_event_log(&page, SPYRE_TELEMETRY_CARD_RESET, SPYRE_FAULT_NONE, 3);
+	next(SPYRE_TELEMETRY_CARD_RESET);
+	ck_assert_uint_eq(event.value, 1);
+	next(SPYRE_TELEMETRY_CARD_RESET);
+	ck_assert_uint_eq(event.value, 3);
+}
+END_TEST
+
 static void write_log(const char *bytes, size_t count)
 {
 	char path[200];
@@ -426,6 +449,7 @@ int main(void)
 	tcase_add_loop_test(tests, processes, 0, 2);
 	tcase_add_test(tests, descriptor);
 	tcase_add_test(tests, full_logs);
+	tcase_add_test(tests, limited_log);
 	tcase_add_loop_test(tests, wrong_lines, 0, sizeof(bad_lines) / sizeof(bad_lines[0]));
 	tcase_add_test(tests, long_and_odd_lines);
 	tcase_add_loop_test(tests, not_a_log, 0, 3);
