@@ -7,6 +7,7 @@
 #include <check.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,8 +80,10 @@ static void stop(void)
 	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static int try_connect(void)
+/* Connects; with @small, the exporter can send only little before the answer is read. */
+static int connect_small(bool small)
 {
+	const int window = 2048, segment = 512;
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port),
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct timeval limit = { .tv_sec = 60 };
@@ -88,8 +91,17 @@ static int try_connect(void)
 
 	ck_assert_int_ge(fd, 0);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	if (small) {
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &window, sizeof(window));
+		setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &segment, sizeof(segment));
+	}
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
 	return fd;
+}
+
+static int try_connect(void)
+{
+	return connect_small(false);
 }
 
 static void send_all(int fd, const char *bytes, size_t count)
@@ -270,6 +282,31 @@ START_TEST(idle_clients)
 END_TEST
 
 /* A client that sends a byte at a time, or reads nothing, is dropped in the end. */
+/* As many clients as there are places ask for an answer, and do not read it. */
+START_TEST(clients_that_do_not_read)
+{
+	const char request[] = "GET /metrics HTTP/1.1\r\n\r\n";
+	const struct timespec moment = { .tv_nsec = 100000000 };
+	int deaf[MAX_CLIENTS];
+
+	/* An answer that does not fit into the buffers of a connection. */
+	for (int i = 0; i < 1000; i++)
+		fake_open_node(5000 + i, "many", 5, "/dev/zero", 5000 + i, 1024);
+	start("3600");
+	works();
+	for (int i = 0; i < MAX_CLIENTS; i++) {
+		deaf[i] = connect_small(true);
+		send_all(deaf[i], request, sizeof(request) - 1);
+	}
+	nanosleep(&moment, NULL);
+	for (int i = 0; i < MAX_CLIENTS; i++)
+		works();
+	for (int i = 0; i < MAX_CLIENTS; i++)
+		close(deaf[i]);
+	stop();
+}
+END_TEST
+
 START_TEST(slow_clients)
 {
 	struct timespec pause = { .tv_nsec = 50000000 };
@@ -467,6 +504,7 @@ int main(void)
 	tcase_add_test(tests, large_requests);
 	tcase_add_test(tests, random_requests);
 	tcase_add_test(tests, idle_clients);
+	tcase_add_test(tests, clients_that_do_not_read);
 	tcase_add_test(tests, slow_clients);
 	tcase_add_test(tests, a_thousand_processes);
 	tcase_add_test(tests, a_card_that_goes_away);

@@ -2,8 +2,9 @@
 /*
  * One thread and poll(). A client has one request, an answer and a time limit for both; a
  * connection is closed after it. If all places are taken, the client that has kept its
- * place longest without sending a whole request loses it, so that idle connections do not
- * lock out others. The limit of open files covers all places, so that accept() has a
+ * place longest without sending a whole request loses it, and if all have sent one, the
+ * client that has kept its place longest: neither idle connections nor clients that do not
+ * read their answers lock out others. The limit of open files covers all places, so that accept() has a
  * descriptor for each; if the system runs out of them, connections wait in the socket's queue.
  */
 #include "config.h"
@@ -73,20 +74,16 @@ static void drop(struct server *server, int index)
 		(size_t)(server->count - index) * sizeof(client));
 }
 
-/* Frees a place; false if all clients wait for their answers. */
-static bool make_place(struct server *server)
+/* Frees a place if all are taken. */
+static void make_place(struct server *server)
 {
 	int i;
 
 	if (server->count < server->options->max_clients)
-		return true;
-	for (i = 0; i < server->count; i++) {
-		if (server->clients[i]->answers)
-			continue;
-		drop(server, i);
-		return true;
-	}
-	return false;
+		return;
+	for (i = 0; i < server->count && server->clients[i]->answers; i++)
+		;
+	drop(server, i < server->count ? i : 0);
 }
 
 /* Takes one client; all others stay in the queue of the socket for the next round. */
@@ -101,7 +98,8 @@ static void take_client(struct server *server)
 			server->deaf_until = now() + ACCEPT_PAUSE;
 		return;
 	}
-	client = make_place(server) ? malloc(sizeof(*client)) : NULL;
+	make_place(server);
+	client = malloc(sizeof(*client));
 	if (!client) {
 		close(fd);
 		return;
