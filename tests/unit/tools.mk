@@ -22,7 +22,8 @@ tests_unit_tools_tensor_CPPFLAGS = $(tools_check_cppflags)
 tests_unit_tools_tensor_LDADD = $(tools_check_ldadd) $(LIBM)
 
 tools_scripts = tests/unit/tools_usage.sh tests/unit/tools_launch.sh tests/unit/tools_digits.sh \
-	tests/unit/tools_estimate.sh tests/unit/tools_perf.sh tests/unit/tools_trace.sh \
+	tests/unit/tools_estimate.sh tests/unit/tools_explain.sh tests/unit/tools_perf.sh \
+	tests/unit/tools_trace.sh \
 	tests/unit/tools_analyze.sh tests/unit/tools_analyze_page.sh
 TESTS += $(tools_scripts)
 EXTRA_DIST += $(tools_scripts)

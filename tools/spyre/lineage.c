@@ -75,15 +75,20 @@ static void each_step(const struct found *f, void (*show)(uint64_t step, const c
 	}
 }
 
+struct printed {
+	struct provenance_sources *sources;
+	const char *last;		/* the handle of the step before, or NULL */
+};
+
 static void print_step(uint64_t step, const char *number, yyjson_val *handle, void *data)
 {
 	yyjson_val *passes = yyjson_obj_get(handle, "transform_history"), *pass;
 	struct provenance_line line;
 	char where[600] = "unknown";
-	const char **last = data;
+	struct printed *printed = data;
 	size_t i, n;
 
-	provenance_line(handle, &line);
+	provenance_line(printed->sources, handle, &line);
 	if (line.file)
 		snprintf(where, sizeof(where), "%s:%" PRId64, printable(line.file).s, line.line);
 	printf("%4" PRIu64 "  %-24s  %s", step,
@@ -95,16 +100,16 @@ static void print_step(uint64_t step, const char *number, yyjson_val *handle, vo
 		printf("%s%s", i ? ", " : "  by ", printable(name).s);
 	}
 	putchar('\n');
-	if (*line.text.s && (!*last || strcmp(*last, number)))
+	if (*line.text.s && (!printed->last || strcmp(printed->last, number)))
 		printf("      %s\n", line.text.s);
-	*last = number;
+	printed->last = number;
 }
 
-static void print_kernel(const struct found *f)
+static void print_kernel(const struct found *f, struct provenance_sources *sources)
 {
 	yyjson_val *list = yyjson_obj_get(f->root, "kernelOccurrences"), *name, *occurrence;
 	yyjson_val *base = yyjson_obj_get(f->kernel, "eventNameBase");
-	const char *last = NULL;
+	struct printed printed = { .sources = sources };
 	size_t i, n;
 
 	printf("kernel   %s\n", printable(yyjson_get_str(base)).s);
@@ -117,7 +122,7 @@ static void print_kernel(const struct found *f)
 			printf("wrapper  %s\n", printable(yyjson_get_str(compiled)).s);
 	}
 	puts("\nstep  operation                 line");
-	each_step(f, print_step, &last);
+	each_step(f, print_step, &printed);
 }
 
 /* Adds a text, or null. */
@@ -133,6 +138,7 @@ static void add_text(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *na
 struct json {
 	yyjson_mut_doc *doc;
 	yyjson_mut_val *steps;
+	struct provenance_sources *sources;
 };
 
 static void add_step(uint64_t step, const char *number, yyjson_val *handle, void *data)
@@ -143,7 +149,7 @@ static void add_step(uint64_t step, const char *number, yyjson_val *handle, void
 	struct provenance_line line;
 	size_t i, n;
 
-	provenance_line(handle, &line);
+	provenance_line(json->sources, handle, &line);
 	yyjson_mut_obj_add_uint(json->doc, entry, "step", step);
 	yyjson_mut_obj_add_str(json->doc, entry, "handle", number);
 	add_text(json->doc, entry, "aten_op", yyjson_get_str(yyjson_obj_get(handle, "aten_op")));
@@ -158,9 +164,9 @@ static void add_step(uint64_t step, const char *number, yyjson_val *handle, void
 	}
 }
 
-static int print_json(const struct found *f)
+static int print_json(const struct found *f, struct provenance_sources *sources)
 {
-	struct json json = { .doc = yyjson_mut_doc_new(NULL) };
+	struct json json = { .doc = yyjson_mut_doc_new(NULL), .sources = sources };
 	yyjson_mut_val *root = yyjson_mut_obj(json.doc);
 	char *text;
 
@@ -185,6 +191,7 @@ static int run_explain(int argc, char **argv)
 {
 	struct command_line line = { 0 };
 	int code = parse_options(&line, argc, argv);
+	struct provenance_sources sources = { 0 };
 	struct found f = { 0 };
 	yyjson_doc *doc;
 	struct text why;
@@ -203,9 +210,14 @@ static int run_explain(int argc, char **argv)
 				yyjson_obj_size(yyjson_obj_get(f.root, "kernelIdentities")),
 				printable(line.file).s);
 	else if (line.json)
-		code = print_json(&f);
+		code = print_json(&f, &sources);
 	else
-		print_kernel(&f);
+		print_kernel(&f, &sources);
+	if (sources.left_out)
+		fprintf(stderr, "spyre explain: %" PRIu64 " lines are not shown: more than %" PRIu64
+			" bytes of source files would have to be searched\n", sources.left_out,
+			PROVENANCE_SEARCH_MAX);
+	provenance_release(&sources);
 	yyjson_doc_free(doc);
 	return code ? code : finish_output(EXIT_OK);
 }

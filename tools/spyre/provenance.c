@@ -145,10 +145,15 @@ yyjson_val *provenance_handle(yyjson_val *root, const char *number)
 	return number ? yyjson_obj_get(yyjson_obj_get(root, "handles"), number) : NULL;
 }
 
-/* Copies line @number of a text, without the blanks around it. */
-static void copy_line(const char *text, int64_t number, struct printable *line)
+/*
+ * Copies line @number of a text, without the blanks around it. Returns the bytes that were
+ * searched for it.
+ */
+static uint64_t copy_line(const char *text, uint64_t bytes, int64_t number, struct printable *line)
 {
+	const char *start = text;
 	size_t length;
+	uint64_t before;
 	char *copy;
 
 	for (; number > 1 && text; number--) {
@@ -156,24 +161,55 @@ static void copy_line(const char *text, int64_t number, struct printable *line)
 		text += text ? 1 : 0;
 	}
 	if (!text)
-		return;
+		return bytes;
+	before = (uint64_t)(text - start);
 	text += strspn(text, " \t");
 	length = strcspn(text, "\r\n");
 	copy = strndup(text, length);
 	*line = printable(copy);
 	free(copy);
+	return before + length;
+}
+
+/* Returns the place of a source file, which is read if it is not one of the last ones. */
+static unsigned int find_source(struct provenance_sources *sources, const char *path)
+{
+	const unsigned int at = sources->next;
+	size_t bytes;
+
+	for (unsigned int i = 0; i < PROVENANCE_SOURCES; i++)
+		if (sources->file[i].path && !strcmp(sources->file[i].path, path))
+			return i;
+	free(sources->file[at].path);
+	free(sources->file[at].data);
+	sources->file[at].path = strdup(path);
+	sources->file[at].data = read_file(path, PROVENANCE_SOURCE_MAX, &bytes);
+	sources->file[at].bytes = sources->file[at].data ? bytes : 0;
+	sources->searched += sources->file[at].bytes;
+	sources->next = (at + 1) % PROVENANCE_SOURCES;
+	return at;
+}
+
+void provenance_release(struct provenance_sources *sources)
+{
+	for (unsigned int i = 0; i < PROVENANCE_SOURCES; i++) {
+		free(sources->file[i].path);
+		free(sources->file[i].data);
+	}
+	memset(sources, 0, sizeof(*sources));
 }
 
 /*
  * Whoever wrote the side file chooses the file of which a line is shown. It is read with the rights
- * of the user, and shown to nobody else.
+ * of the user, and shown to nobody else. The search has a limit, since a side file may have a
+ * million steps from the ends of large files.
  */
-void provenance_line(yyjson_val *handle, struct provenance_line *line)
+void provenance_line(struct provenance_sources *sources, yyjson_val *handle,
+		     struct provenance_line *line)
 {
 	yyjson_val *source = yyjson_obj_get(handle, "source");
 	yyjson_val *number = yyjson_obj_get(source, "start_line");
-	size_t bytes;
-	char *data;
+	unsigned int at;
 
 	*line = (struct provenance_line){ .file = yyjson_get_str(yyjson_obj_get(source, "file")) };
 	if (!line->file || !yyjson_is_int(number) || yyjson_get_sint(number) < 1) {
@@ -181,8 +217,12 @@ void provenance_line(yyjson_val *handle, struct provenance_line *line)
 		return;
 	}
 	line->line = yyjson_get_sint(number);
-	data = read_file(line->file, PROVENANCE_SOURCE_MAX, &bytes);
-	if (data)
-		copy_line(data, line->line, &line->text);
-	free(data);
+	if (sources->searched >= PROVENANCE_SEARCH_MAX) {
+		sources->left_out++;
+		return;
+	}
+	at = find_source(sources, line->file);
+	if (sources->file[at].data)
+		sources->searched += copy_line(sources->file[at].data, sources->file[at].bytes,
+					       line->line, &line->text);
 }
