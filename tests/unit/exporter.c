@@ -281,7 +281,6 @@ START_TEST(idle_clients)
 }
 END_TEST
 
-/* A client that sends a byte at a time, or reads nothing, is dropped in the end. */
 /* As many clients as there are places ask for an answer, and do not read it. */
 START_TEST(clients_that_do_not_read)
 {
@@ -307,6 +306,7 @@ START_TEST(clients_that_do_not_read)
 }
 END_TEST
 
+/* A client that sends a byte at a time, or reads nothing, is dropped in the end. */
 START_TEST(slow_clients)
 {
 	struct timespec pause = { .tv_nsec = 50000000 };

@@ -4,8 +4,9 @@
  * connection is closed after it. If all places are taken, the client that has kept its
  * place longest without sending a whole request loses it, and if all have sent one, the
  * client that has kept its place longest: neither idle connections nor clients that do not
- * read their answers lock out others. The limit of open files covers all places, so that accept() has a
- * descriptor for each; if the system runs out of them, connections wait in the socket's queue.
+ * read their answers lock out others. The limit of open files covers all places, so that
+ * accept() has a descriptor for each; if the system runs out of them, connections wait in the
+ * socket's queue.
  */
 #include "config.h"
 
