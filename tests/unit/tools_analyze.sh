@@ -107,6 +107,15 @@ for format in text json html; do
 	"$spyre" analyze --format=$format big.json >"$work/out" 2>&1 && ! grep -qiE 'nan|inf"' "$work/out"
 	report $? "the largest numbers, as $format" "$work/out"
 done
+# U+009B begins a control sequence of terminals, like an escape character and "[".
+printf '{"otherData":{"writer":"libspyre 0","clock_hz":1500000000},"traceEvents":[%s]}' \
+	'{"ph":"X","cat":"kernel","name":"k\u009b2J\u001b[2J","ts":1,"dur":1}' >control.json
+for format in text json; do
+	"$spyre" analyze --format=$format control.json >"$work/out" 2>&1 && says 2J &&
+		! LC_ALL=C grep -q "$(printf '\302\233')" "$work/out" &&
+		! grep -q "$(printf '\033')" "$work/out"
+	report $? "control characters of a name, as $format" "$work/out"
+done
 # Sums of the largest numbers stay the largest ones, and parts of nothing are not infinite.
 printf '{"otherData":{"writer":"libspyre 0","clock_hz":1500000000},"traceEvents":[' >sum.json
 i=0

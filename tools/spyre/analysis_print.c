@@ -116,7 +116,8 @@ int analysis_json(const struct analysis *a)
 		yyjson_mut_obj_add_real(doc, to, "cycles", advice->cycles);
 		yyjson_mut_obj_add_strcpy(doc, to, "text", text.s);
 	}
-	json = yyjson_mut_write(doc, 0, NULL);
+	/* A control character of the file would be one of the terminal's. */
+	json = yyjson_mut_write(doc, YYJSON_WRITE_ESCAPE_UNICODE, NULL);
 	yyjson_mut_doc_free(doc);
 	if (!json)
 		return complain(EXIT_DEVICE, "no memory to print the analysis");
