@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "tools/exporter/exporter.h"
 
@@ -75,6 +76,20 @@ static bool is(const char *text, size_t bytes, const char *expected)
 	return bytes == strlen(expected) && !memcmp(text, expected, bytes);
 }
 
+/* Clients of HTTP/1.1 may name the server in the target: "http://HOST/metrics". */
+static void skip_server(struct line *line)
+{
+	static const char scheme[] = "http://", root[] = "/";
+	const size_t before = sizeof(scheme) - 1;
+	const char *path;
+
+	if (line->target_bytes < before || strncasecmp(line->target, scheme, before))
+		return;
+	path = memchr(line->target + before, '/', line->target_bytes - before);
+	line->target_bytes -= path ? (size_t)(path - line->target) : line->target_bytes - 1;
+	line->target = path ? path : root;
+}
+
 enum exporter_answer exporter_parse(const char *bytes, size_t count, bool *head)
 {
 	size_t end = find_end(bytes, count), query;
@@ -85,7 +100,10 @@ enum exporter_answer exporter_parse(const char *bytes, size_t count, bool *head)
 		return EXPORTER_BAD_REQUEST;
 	if (!end)
 		return count >= EXPORTER_MAX_REQUEST ? EXPORTER_TOO_LARGE : EXPORTER_INCOMPLETE;
-	if (!split(bytes, end, &line) || line.target[0] != '/')
+	if (!split(bytes, end, &line))
+		return EXPORTER_BAD_REQUEST;
+	skip_server(&line);
+	if (line.target[0] != '/')
 		return EXPORTER_BAD_REQUEST;
 	*head = is(line.method, line.method_bytes, "HEAD");
 	if (!*head && !is(line.method, line.method_bytes, "GET"))
