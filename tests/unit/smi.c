@@ -150,7 +150,8 @@ START_TEST(no_cards_is_still_json)
 END_TEST
 
 static const char *const bad_arguments[] = {
-	"--no-such-option", "-x", "extra", "-L -q", "-L --query-device=name",
+	"--no-such-option", "-x", "-L -x", "-q -x -d MEMORY", "-q -x --format=json", "-f",
+	"-q -f", "-q --filename=", "events --filename=a", "--prometheus -f a", "diag -f a", "extra", "-L -q", "-L --query-device=name",
 	"--query-device=", "--query-device=no.such", "--query-device=name,,uuid",
 	"--query-device=name,", "--query-device", "--query-compute-apps=memory.used",
 	"--query-device=name --format=xml", "--query-device=name --format=csv,json",
@@ -235,6 +236,37 @@ START_TEST(report)
 	ck_assert_ptr_null(strstr(output, "Card 1"));
 	ck_assert_int_eq(smi("-q --format=json"), 0);
 	ck_assert_ptr_nonnull(strstr(output, "\"memory_used_bytes\":3221225472"));
+}
+END_TEST
+
+/* The document is read by Python's parser, and by the names that telegraf looks for. */
+START_TEST(report_as_xml)
+{
+	static const char check[] =
+		"import sys, xml.etree.ElementTree as tree; "
+		"log = tree.parse(sys.argv[1]).getroot(); "
+		"cards = log.findall('gpu'); "
+		"text = lambda path: cards[0].find(path).text; "
+		"print(log.tag, len(cards), text('product_name'), text('fb_memory_usage/used'), "
+		"text('clocks/sm_clock'), text('spyre/memory_used_bytes'), sep='|'); "
+		"print(*[p.text for p in log.iter('process_name')], sep='|')";
+	char folder[] = "/tmp/spyre-xml-XXXXXX", file[64];
+
+	two_cards();
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(file, sizeof(file), "%s/report.xml", folder);
+	ck_assert_int_eq(smi("-q -x -f %s", file), 0);
+	ck_assert_str_eq(output, "");
+	ck_assert_int_eq(smi("-L >/dev/null && python3 -c \"%s\" %s", check, file), 0);
+	ck_assert_ptr_nonnull(strstr(output, "nvidia_smi_log|2|"));
+	ck_assert_ptr_nonnull(strstr(output, "|3072 MiB|1500 MHz|3072 MiB\n"));
+	ck_assert_ptr_nonnull(strstr(output, "a,\"b"));
+	ck_assert_int_eq(smi("-q -x -i 1"), 0);
+	ck_assert_ptr_null(strstr(output, "<minor_number>0"));
+	ck_assert_int_eq(smi("-q -f /dev/full"), 255);
+	ck_assert_int_eq(smi("-q -f %s/no/such", file), 255);
+	unlink(file);
+	rmdir(folder);
 }
 END_TEST
 
@@ -768,6 +800,7 @@ int main(void)
 	tcase_add_test(tcase, chosen_cards);
 	tcase_add_test(tcase, screen_has_80_columns);
 	tcase_add_test(tcase, report);
+	tcase_add_test(tcase, report_as_xml);
 	tcase_add_test(tcase, each_field_alone_as_csv);
 	tcase_add_test(tcase, all_fields_as_csv);
 	tcase_add_test(tcase, csv_switches);

@@ -11,6 +11,9 @@
 #include "tools/smi/prometheus.h"
 #include "tools/smi/top.h"
 
+/* The name of the file that is standard output; NULL: it has none. */
+static const char *output;
+
 /* Prints what is neither JSON nor a matrix of links. */
 static int show_text(const struct smi_snapshot *snapshot, const struct smi_options *options)
 {
@@ -22,7 +25,10 @@ static int show_text(const struct smi_snapshot *snapshot, const struct smi_optio
 		smi_list(snapshot);
 		break;
 	case SMI_REPORT:
-		smi_report(snapshot, options->sections);
+		if (options->xml)
+			smi_xml(snapshot);
+		else
+			smi_report(snapshot, options->sections);
 		break;
 	case SMI_QUERY_DEVICE:
 	case SMI_QUERY_APPS:
@@ -73,7 +79,19 @@ static int check_output(int status)
 {
 	if (!fflush(stdout) && !ferror(stdout))
 		return status;
-	fprintf(stderr, "spyre-smi: cannot write to standard output: %s\n", strerror(errno));
+	fprintf(stderr, "spyre-smi: cannot write to %s: %s\n",
+		output ? output : "standard output", strerror(errno));
+	return SMI_OTHER;
+}
+
+/* Makes a file the standard output: its old contents are lost, as those of a shell's are. */
+static int redirect(const char *path)
+{
+	output = path;
+	if (freopen(path, "w", stdout))
+		return SMI_OK;
+	fprintf(stderr, "spyre-smi: cannot open %s: %s; give another file with -f\n", path,
+		strerror(errno));
 	return SMI_OTHER;
 }
 
@@ -88,7 +106,7 @@ static int show_once(const struct smi_options *options)
 	if (status == SMI_OK && snapshot.num_cards)
 		status = smi_choose(&snapshot, options->ids);
 	if (status == SMI_OK && (snapshot.num_cards || looping || options->format == SMI_JSON ||
-				 options->mode == SMI_PROMETHEUS))
+				 options->xml || options->mode == SMI_PROMETHEUS))
 		status = show(&snapshot, options);
 	if (status == SMI_OK && !snapshot.num_cards)
 		status = looping ? SMI_NO_DRIVER : no_cards();
@@ -212,6 +230,8 @@ int main(int argc, char **argv)
 			status = SMI_OTHER;
 		return status;
 	}
+	if (options.output && redirect(options.output) != SMI_OK)
+		return SMI_OTHER;
 	if (options.mode == SMI_DMON || options.mode == SMI_PMON)
 		return monitor(&options);
 	if (options.mode == SMI_TOP)

@@ -29,6 +29,7 @@ enum {
 	OPTION_AIU,
 	OPTION_PROMETHEUS,
 	OPTION_LEVEL,
+	OPTION_FOLLOW,
 };
 
 /* First words, which stand for an option or have options of their own. */
@@ -71,7 +72,9 @@ static const struct option long_options[] = {
 	{ "prometheus", optional_argument, NULL, OPTION_PROMETHEUS },
 	{ "aiu", no_argument, NULL, OPTION_AIU },
 	{ "level", required_argument, NULL, OPTION_LEVEL },
-	{ "follow", no_argument, NULL, 'f' },
+	{ "follow", no_argument, NULL, OPTION_FOLLOW },
+	{ "filename", required_argument, NULL, 'f' },
+	{ "xml-format", no_argument, NULL, 'x' },
 	{ "version", no_argument, NULL, OPTION_VERSION },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
@@ -101,6 +104,8 @@ static const char help[] =
 "                               the fields of --query-compute-apps\n"
 "      --format=FORMAT          csv[,noheader][,nounits] or json, for queries, -m;\n"
 "                               json also for -L and -q; events: text or json\n"
+"  -x, --xml-format             with -q: XML with nvidia-smi's names, and all values\n"
+"  -f, --filename=FILE          into a file instead of standard output\n"
 "  -m, --matrix                 the links between cards, and the host's processors\n"
 "                               near them (or the word topo)\n"
 "      --prometheus             metrics in Prometheus' text format; with --prometheus=FILE\n"
@@ -123,8 +128,8 @@ static const char help[] =
 "      --level=LEVEL            with diag: 1 tests copies, memory and kernels in seconds (the\n"
 "                               default), 2 more memory and copies between cards, 3 also\n"
 "                               repeats the kernels\n"
-"  -f, --follow                 with events: print those from now on, until interrupted,\n"
-"                               not those that are kept\n"
+"  -f, --follow                 with events, where -f takes no FILE: print those from now\n"
+"                               on, until interrupted, not those that are kept\n"
 "      --version                versions of this tool and of libspyre\n"
 "  -h, --help                   this text\n"
 "\n"
@@ -357,7 +362,13 @@ static bool parse_option(struct smi_options *options, int option, char **argv)
 	case OPTION_AIU:
 		options->aiu = true;
 		return true;
+	case 'x':
+		options->xml = true;
+		return true;
 	case 'f':
+		options->output = optarg;
+		return true;
+	case OPTION_FOLLOW:
 		options->follow = true;
 		return true;
 	case OPTION_LEVEL:
@@ -393,6 +404,25 @@ static bool parse_option(struct smi_options *options, int option, char **argv)
 	return complain_option(option, argv);
 }
 
+/* Checks the options that name a form or a file for the output. */
+static bool check_output(const struct smi_options *options)
+{
+	enum smi_mode mode = options->mode;
+
+	if (options->xml && mode != SMI_REPORT)
+		complain("-x requires -q");
+	else if (options->xml && (options->sections || options->format != SMI_TEXT))
+		complain("cannot combine -x with -d or --format");
+	else if (options->output && (mode == SMI_RESET || mode == SMI_PROMETHEUS ||
+				     mode == SMI_DIAG || mode == SMI_EVENTS || mode == SMI_TOP))
+		complain("cannot combine --filename with -r, --prometheus, diag, events or top");
+	else if (options->output && !*options->output)
+		complain("invalid value '' for --filename: expected a file name");
+	else
+		return true;
+	return false;
+}
+
 static bool check(const struct smi_options *options)
 {
 	bool query = options->mode == SMI_QUERY_DEVICE || options->mode == SMI_QUERY_APPS;
@@ -419,7 +449,7 @@ static bool check(const struct smi_options *options)
 	else if (options->interval && options->mode == SMI_DIAG)
 		complain("cannot combine -l with diag");
 	else if (options->follow && options->mode != SMI_EVENTS)
-		complain("-f requires events");
+		complain("--follow requires events");
 	else if (options->interval && options->mode == SMI_EVENTS)
 		complain("cannot combine -l with events; -f follows them");
 	else if (options->format == SMI_CSV && options->mode == SMI_EVENTS)
@@ -480,13 +510,17 @@ static void parse_word(int argc, char **argv, struct smi_options *options)
 
 bool smi_parse_options(int argc, char **argv, struct smi_options *options, int *exit_status)
 {
+	const char *letters;
 	int option;
 
 	*options = (struct smi_options){ .mode = SMI_SCREEN };
 	*exit_status = SMI_BAD_ARGUMENT;
 	parse_word(argc, argv, options);
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":Lqd:i:l:c:mryhs:o:f", long_options, NULL)) != -1) {
+	letters = options->mode == SMI_EVENTS ? ":Lqxd:i:l:c:mryhs:o:f" : ":Lqxd:i:l:c:mryhs:o:f:";
+	while ((option = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {
+		if (option == 'f' && !optarg)
+			option = OPTION_FOLLOW;
 		switch (option) {
 		case 'h':
 			fputs(help, stdout);
@@ -517,7 +551,7 @@ bool smi_parse_options(int argc, char **argv, struct smi_options *options, int *
 	if (options->groups && !parse_letters(&options->groups, options->groups,
 					      smi_monitor_groups(options), "groups"))
 		return false;
-	if (!check(options))
+	if (!check_output(options) || !check(options))
 		return false;
 	if (options->mode == SMI_DIAG && !options->level)
 		options->level = 1;

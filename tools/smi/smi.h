@@ -81,6 +81,8 @@ struct smi_options {
 	bool aiu;			/* dmon: aiu-smi's columns */
 	int level;			/* of diag */
 	bool follow;			/* of events */
+	bool xml;			/* with -q */
+	const char *output;		/* -f, NULL: standard output */
 };
 
 /* A value of a field; a NUMBER is in the integer unit of the field's getter. */
@@ -161,6 +163,7 @@ int smi_reset(const struct smi_snapshot *snapshot, const struct smi_options *opt
 void smi_screen(const struct smi_snapshot *snapshot);
 void smi_list(const struct smi_snapshot *snapshot);
 void smi_report(const struct smi_snapshot *snapshot, unsigned int sections);
+void smi_xml(const struct smi_snapshot *snapshot);
 void smi_csv_header(const struct smi_options *options);
 void smi_csv(const struct smi_snapshot *snapshot, const struct smi_options *options);
 /* Quotes as RFC 4180 requires: a process name or a list of processors may contain a comma. */

@@ -34,7 +34,8 @@ tools_spyre_smi_SOURCES = \
 	tools/smi/smi.h \
 	tools/smi/snapshot.c \
 	tools/smi/top.h \
-	tools/smi/topology.c
+	tools/smi/topology.c \
+	tools/smi/xml.c
 tools_spyre_smi_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS)
 tools_spyre_smi_LDADD = libspyre/libspyre.la $(YYJSON_LIBS) $(LIBM)
 if HAVE_NCURSES
