@@ -21,7 +21,8 @@ bool keeps_changing(const Program &program, unsigned place, spyre_format format,
  */
 double number_in(at::ScalarType dtype, double value);
 /*
- * @value as a tensor of a floating-point @dtype keeps it on the card; of other dtypes @value itself.
+ * @value as a tensor of a floating-point @dtype keeps it on the card; @value itself for other
+ * dtypes.
  */
 double stored_number(at::ScalarType dtype, double value);
 /* Rounds *@value by number_in(); false if it is finite and beyond @dtype, which the CPU refuses. */
