@@ -3,6 +3,8 @@ bin_PROGRAMS += tools/spyre-smi
 tools_spyre_smi_SOURCES = \
 	tools/links.c \
 	tools/links.h \
+	tools/markup.c \
+	tools/markup.h \
 	tools/output.c \
 	tools/output.h \
 	tools/spelling.c \

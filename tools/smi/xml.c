@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "tools/markup.h"
 #include "tools/smi/smi.h"
 
 /* Elements in the order of the document; those of one parent are adjacent. */
@@ -40,29 +41,6 @@ static const struct {
 	{ "used_memory", "used_memory" },
 };
 
-/* Telemetry gives printable ASCII only. */
-static void print_escaped(const char *text)
-{
-	for (; *text; text++) {
-		switch (*text) {
-		case '&':
-			fputs("&amp;", stdout);
-			break;
-		case '<':
-			fputs("&lt;", stdout);
-			break;
-		case '>':
-			fputs("&gt;", stdout);
-			break;
-		case '"':
-			fputs("&quot;", stdout);
-			break;
-		default:
-			putchar(*text);
-		}
-	}
-}
-
 static void print_element(int depth, const char *name, const struct smi_field *field,
 			  const struct smi_subject *subject)
 {
@@ -70,7 +48,7 @@ static void print_element(int depth, const char *name, const struct smi_field *f
 
 	smi_field_text(field, subject, true, "N/A", text, sizeof(text));
 	printf("%.*s<%s>", depth, "\t\t\t\t", name);
-	print_escaped(text);
+	put_markup(text);
 	printf("</%s>\n", name);
 }
 
@@ -130,7 +108,7 @@ static void print_card(struct smi_subject *subject)
 	smi_field_text(field_of(smi_device_fields, "bus_id"), subject, true, "N/A", text,
 		       sizeof(text));
 	fputs("\t<gpu id=\"", stdout);
-	print_escaped(text);
+	put_markup(text);
 	puts("\">");
 	print_known(subject);
 	print_processes(subject);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * Prints an analysis as one page without scripts and without other resources. Every text of the
- * trace passes through put_text(), and the page's policy lets a browser load or run nothing.
+ * trace passes through put_markup(), and the page's policy lets a browser load or run nothing.
  */
 #include <inttypes.h>
 #include <math.h>
 
 #include "analysis.h"
+#include "tools/markup.h"
 
 #define MAX_ROWS 200		/* kernels in tables and plots */
 #define MAX_BARS 3000		/* launches and phases in the timeline */
@@ -15,32 +16,6 @@ static const char *const colours[] = {
 	"#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#edc948", "#b07aa1", "#9c755f",
 };
 #define NUM_COLOURS (sizeof(colours) / sizeof(colours[0]))
-
-static void put_text(const char *text)
-{
-	for (; *text; text++) {
-		switch (*text) {
-		case '&':
-			fputs("&amp;", stdout);
-			break;
-		case '<':
-			fputs("&lt;", stdout);
-			break;
-		case '>':
-			fputs("&gt;", stdout);
-			break;
-		case '"':
-			fputs("&quot;", stdout);
-			break;
-		case '\'':
-			fputs("&#39;", stdout);
-			break;
-		default:
-			/* Characters that XML does not have. */
-			putchar((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
-		}
-	}
-}
 
 static size_t rows(const struct analysis *a)
 {
@@ -52,7 +27,7 @@ static void put_head(const char *title)
 	fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
 	      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
 	      "style-src 'unsafe-inline'\">\n<title>", stdout);
-	put_text(title);
+	put_markup(title);
 	fputs("</title>\n<style>body{font:14px sans-serif;margin:2em;max-width:1100px}"
 	      "table{border-collapse:collapse}td,th{padding:3px 8px;border-bottom:1px solid #ddd;"
 	      "text-align:right;font-variant-numeric:tabular-nums}td:first-child,th:first-child,"
@@ -60,7 +35,7 @@ static void put_head(const char *title)
 	      "overflow-wrap:anywhere}svg{background:#fafafa;border:1px solid #ddd}"
 	      "text{font:11px sans-serif;fill:#333}i{display:inline-block;width:10px;height:10px}"
 	      "</style></head><body>\n<h1>", stdout);
-	put_text(title);
+	put_markup(title);
 	puts("</h1>");
 }
 
@@ -76,7 +51,7 @@ static void put_advice(const struct analysis *a)
 	for (size_t i = 0; i < a->num_advice; i++) {
 		analysis_sentence(a, &a->advice[i], &text);
 		fputs("<li>", stdout);
-		put_text(text.s);
+		put_markup(text.s);
 		puts("</li>");
 	}
 	puts("</ol>");
@@ -89,7 +64,7 @@ static void put_row(const struct analysis *a, size_t index)
 
 	printf("<tr><td><i style=\"background:%s\"></i> %zu</td><td>", colours[index % NUM_COLOURS],
 	       index + 1);
-	put_text(k->name);
+	put_markup(k->name);
 	printf("</td><td>%" PRIu64 "</td><td>%.3f</td><td>%.1f</td><td>%" PRIu64 "</td><td>%" PRIu64
 	       "</td><td>%s</td>", k->launches, analysis_us(a, (double)k->cycles),
 	       a->cycles ? 100.0 * (double)k->cycles / (double)a->cycles : 0, k->macs,
@@ -179,7 +154,7 @@ static void put_roofline(const struct analysis *a)
 		printf("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"5\" fill=\"%s\"><title>",
 		       x_of((double)k->macs / bytes), y_of((double)k->macs / (double)k->cycles),
 		       colours[i % NUM_COLOURS]);
-		put_text(k->name);
+		put_markup(k->name);
 		printf("</title></circle><text x=\"%.1f\" y=\"%.1f\">%zu</text>\n",
 		       x_of((double)k->macs / bytes) + 8,
 		       y_of((double)k->macs / (double)k->cycles) + 4, i + 1);
@@ -258,7 +233,7 @@ static void put_timeline(const struct analysis *a)
 		       60 + (WIDTH - 70) * (double)e->start_cycle / end, launch ? 8 : 44,
 		       fmax((WIDTH - 70) * (double)e->cycles / end, 0.3),
 		       colours[kernel % NUM_COLOURS], bars++ % 2 ? "1" : "0.8");
-		put_text(e->name);
+		put_markup(e->name);
 		printf(", %" PRIu64 " cycles</title></rect>\n", e->cycles);
 	}
 	printf("<text x=\"60\" y=\"88\">0</text><text x=\"%g\" y=\"88\" text-anchor=\"end\">%.3f us"
