@@ -28,6 +28,9 @@ static int port;
 static bool unprivileged;	/* the exporter runs as another user than root */
 static char answer[8 << 20];
 
+/* Labels that the exporter adds; NULL: none. */
+static const char *added[2];
+
 /* Starts the exporter on a free port of 127.0.0.1. */
 static void start(const char *timeout)
 {
@@ -46,7 +49,8 @@ static void start(const char *timeout)
 		close(out[1]);
 		if (unprivileged && setuid(65534) && !geteuid())
 			_exit(126);
-		execl(program, program, "--listen=:0", "--max-clients=4", limit, (char *)NULL);
+		execl(program, program, "--listen=:0", "--max-clients=4", limit, added[0], added[1],
+		      (char *)NULL);
 		_exit(127);
 	}
 	close(out[1]);
@@ -176,6 +180,21 @@ START_TEST(pages)
 	ck_assert_ptr_nonnull(strstr(body(), "<a href=\"/metrics\">"));
 	ck_assert_int_eq(ask("HEAD /metrics?x=y HTTP/1.1\r\nHost: x\r\n\r\n"), 200);
 	ck_assert_str_eq(body(), "");
+	stop();
+}
+END_TEST
+
+/* In the order given, in each sample of cards and processes and in the number of cards. */
+START_TEST(labels)
+{
+	added[0] = "--label=pod=a\\b\"c";
+	added[1] = "--label=node=n,1";
+	start("60");
+	ck_assert_int_eq(ask("GET /metrics HTTP/1.1\r\n\r\n"), 200);
+	ck_assert_ptr_nonnull(strstr(body(), "\nspyre_cards{pod=\"a\\\\b\\\"c\",node=\"n,1\"} 2\n"));
+	ck_assert_ptr_nonnull(strstr(body(), "0001\",pod=\"a\\\\b\\\"c\",node=\"n,1\"} 31.25\n"));
+	ck_assert_ptr_nonnull(strstr(body(), ",node=\"n,1\",kind=\"escape\"} 3\n"));
+	ck_assert_ptr_nonnull(strstr(body(), ",node=\"n,1\"} 458227712\n"));
 	stop();
 }
 END_TEST
@@ -504,6 +523,7 @@ int main(void)
 	tcase_add_checked_fixture(tests, setup, fake_end);
 	tcase_set_timeout(tests, 300);
 	tcase_add_test(tests, pages);
+	tcase_add_test(tests, labels);
 	tcase_add_loop_test(tests, wrong_requests, 0, sizeof(wrong) / sizeof(wrong[0]));
 	tcase_add_test(tests, large_requests);
 	tcase_add_test(tests, random_requests);

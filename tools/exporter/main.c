@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tools/exporter/exporter.h"
+#include "tools/smi/prometheus.h"
 #include "tools/spelling.h"
 
 #define BAD_ARGUMENT 2
@@ -23,18 +24,20 @@ static const char help[] =
 "                               127.0.0.1, with PORT 0 any that is free\n"
 "      --max-clients=COUNT      connections at a time (32)\n"
 "      --timeout=SECONDS        time for a request and its answer (10)\n"
+"      --label=NAME=VALUE       a label for all samples, such as pod=NAME; may be repeated\n"
 "      --version                version of this tool\n"
 "  -h, --help                   this text\n"
 "\n"
 "Exit status: 0 after SIGINT or SIGTERM, 1 the address cannot be used, 2 bad argument.\n"
 "See spyre-exporter(1).\n";
 
-enum { OPTION_LISTEN = 256, OPTION_CLIENTS, OPTION_TIMEOUT, OPTION_VERSION };
+enum { OPTION_LISTEN = 256, OPTION_CLIENTS, OPTION_TIMEOUT, OPTION_LABEL, OPTION_VERSION };
 
 static const struct option long_options[] = {
 	{ "listen", required_argument, NULL, OPTION_LISTEN },
 	{ "max-clients", required_argument, NULL, OPTION_CLIENTS },
 	{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
+	{ "label", required_argument, NULL, OPTION_LABEL },
 	{ "version", no_argument, NULL, OPTION_VERSION },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
@@ -64,6 +67,7 @@ static bool parse_number(const char *option, const char *text, double least, dou
 
 static bool parse_option(struct exporter_options *options, int option, char **argv)
 {
+	const char *why;
 	char text[768];
 	double value;
 
@@ -78,6 +82,12 @@ static bool parse_option(struct exporter_options *options, int option, char **ar
 		return true;
 	case OPTION_TIMEOUT:
 		return parse_number("--timeout", optarg, 0.1, 3600, &options->timeout);
+	case OPTION_LABEL:
+		why = smi_prometheus_label(optarg);
+		if (!why)
+			return true;
+		snprintf(text, sizeof(text), "invalid value '%.64s' for --label: %s", optarg, why);
+		return complain(text);
 	}
 	spelling_option(option, argv, long_options, text, sizeof(text));
 	return complain(text);

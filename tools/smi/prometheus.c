@@ -76,16 +76,77 @@ static const struct metric process_metrics[] = {
 	{ NULL },
 };
 
-/* Prints a label's value: names of processes may contain anything. */
-static void print_label(FILE *out, const char *name, const char *value)
+/* Prints the rest of a label behind its first quote: names of processes may contain anything. */
+static void print_quoted(FILE *out, const char *value)
 {
-	fprintf(out, ",%s=\"", name);
 	for (; *value; value++) {
 		if (*value == '\\' || *value == '"')
 			fputc('\\', out);
 		fputc(*value, out);
 	}
 	fputc('"', out);
+}
+
+static void print_label(FILE *out, const char *name, const char *value)
+{
+	fprintf(out, ",%s=\"", name);
+	print_quoted(out, value);
+}
+
+/* Labels that the user adds to each sample, each with a comma in front. */
+static char added[4096];
+
+/* Labels of the samples, which an added one would repeat. */
+static bool is_taken(const char *name, size_t length)
+{
+	static const char *const taken[] = {
+		"card", "spyre", "type", "uuid", "pid", "process", "unit", "kind", "name",
+		"driver_version",
+	};
+	const char *at = added;
+	size_t i;
+
+	for (i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+		if (strlen(taken[i]) == length && !strncmp(taken[i], name, length))
+			return true;
+	/* A value has a quote only behind a backslash, so a comma after a quote begins a label. */
+	for (; *at; at += strcspn(at, "\"") + 1) {
+		if (*at == ',' && !strncmp(at + 1, name, length) && at[1 + length] == '=')
+			return true;
+		at += strcspn(at, "\"") + 1;
+		while (*at && *at != '"')
+			at += *at == '\\' ? 2 : 1;
+	}
+	return false;
+}
+
+const char *smi_prometheus_label(const char *text)
+{
+	const size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+					   "0123456789");
+	const size_t used = strlen(added);
+	const char *value = text + length + 1, *c;
+	FILE *to;
+
+	if (!length || text[length] != '=' || (*text >= '0' && *text <= '9') ||
+	    !strncmp(text, "__", 2))
+		return "expected NAME=VALUE with a NAME of letters, digits and _, which begins "
+		       "with neither a digit nor __";
+	if (is_taken(text, length))
+		return "the metrics have a label of that name";
+	for (c = value; *c; c++)
+		if (*c < ' ' || *c > '~')
+			return "a value consists of printable ASCII characters";
+	/* Each character of the value may need a backslash. */
+	if (used + length + 2 * strlen(value) + 5 > sizeof(added))
+		return "all labels together have more than 4000 characters";
+	to = fmemopen(added + used, sizeof(added) - used, "w");
+	if (!to)
+		return "no memory for it";
+	fprintf(to, ",%.*s=\"", (int)length, text);
+	print_quoted(to, value);
+	fclose(to);
+	return NULL;
 }
 
 static const char *type_of(const spyre_telemetry_card *card)
@@ -110,6 +171,7 @@ static void print_labels(FILE *out, const struct smi_subject *subject)
 	} else if (card->host_pid) {
 		fprintf(out, ",pid=\"%" PRId32 "\"", card->host_pid);
 	}
+	fputs(added, out);
 }
 
 static bool read_value(const struct smi_field *field, const struct smi_subject *subject,
@@ -206,7 +268,8 @@ static void print_info(FILE *out, const struct smi_snapshot *snapshot)
 void smi_prometheus(FILE *out, const struct smi_snapshot *snapshot)
 {
 	fprintf(out, "# HELP spyre_cards Number of cards found.\n# TYPE spyre_cards gauge\n"
-		     "spyre_cards %d\n", snapshot->num_cards);
+		     "spyre_cards%s%s%s %d\n", *added ? "{" : "", *added ? added + 1 : "",
+		*added ? "}" : "", snapshot->num_cards);
 	if (!snapshot->num_cards)
 		return;
 	print_info(out, snapshot);

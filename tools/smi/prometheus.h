@@ -5,6 +5,11 @@
 
 #include "tools/smi/smi.h"
 
+/*
+ * Adds a label, "NAME=VALUE", to all samples that are written from now on. Returns NULL, or the
+ * reason for which it cannot.
+ */
+const char *smi_prometheus_label(const char *text);
 /* Writes the metrics of the chosen cards and their processes; errors are those of @out. */
 void smi_prometheus(FILE *out, const struct smi_snapshot *snapshot);
 /*
