@@ -151,7 +151,8 @@ END_TEST
 
 static const char *const bad_arguments[] = {
 	"--no-such-option", "-x", "-L -x", "-q -x -d MEMORY", "-q -x --format=json", "-f",
-	"-q -f", "-q --filename=", "events --filename=a", "--prometheus -f a", "diag -f a", "extra", "-L -q", "-L --query-device=name",
+	"-q -f", "-q --filename=", "events --filename=a", "--prometheus -f a", "diag -f a", "topo -p2p", "topo -p2p x", "topo -p2p rw",
+	"topo -p2p r --format=csv", "diag -r 4", "diag -r", "extra", "-L -q", "-L --query-device=name",
 	"--query-device=", "--query-device=no.such", "--query-device=name,,uuid",
 	"--query-device=name,", "--query-device", "--query-compute-apps=memory.used",
 	"--query-device=name --format=xml", "--query-device=name --format=csv,json",
@@ -677,6 +678,20 @@ START_TEST(matrix)
 }
 END_TEST
 
+START_TEST(access_between_cards)
+{
+	three_cards();
+	ck_assert_int_eq(smi("topo -p2p r"), 0);
+	ck_assert_ptr_nonnull(strstr(output, "         CARD0    CARD1    CARD2    \n"
+					     "CARD0     X       OK       OK       \n"));
+	ck_assert_int_eq(smi("topo -p2p n -i 0,2"), 0);
+	ck_assert_ptr_nonnull(strstr(output, "         CARD0    CARD2    \n"
+					     "CARD0     X       NS       \n"
+					     "CARD2    NS        X       \n"));
+	ck_assert_int_eq(smi("topo -p2p w > /dev/full"), 255);
+}
+END_TEST
+
 START_TEST(matrix_for_programs)
 {
 	yyjson_doc *doc;
@@ -814,6 +829,7 @@ int main(void)
 	tcase_add_test(tcase, metrics_by_promtool);
 	tcase_add_loop_test(tcase, metrics_by_clients, 0, 2);
 	tcase_add_test(tcase, matrix);
+	tcase_add_test(tcase, access_between_cards);
 	tcase_add_test(tcase, matrix_for_programs);
 	tcase_add_test(tcase, loop_gives_one_object_per_line);
 	tcase_add_test(tcase, version_and_help);

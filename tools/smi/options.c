@@ -86,6 +86,7 @@ static const char help[] =
 "       spyre-smi pmon [-i ID,...] [-s GROUPS] [-d SECONDS] [-c COUNT] [-o DT]\n"
 "       spyre-smi top [-i ID,...] [-d SECONDS] [-c COUNT]\n"
 "       spyre-smi topo -m [-i ID,...] [--format=FORMAT]\n"
+"       spyre-smi topo -p2p r|w|p|n|a [-i ID,...]\n"
 "       spyre-smi reset [-i ID,...] [--yes] [--force]\n"
 "       spyre-smi events [-f] [-i ID,...] [--format=FORMAT]\n"
 "       spyre-smi diag [-i ID,...] [--level=LEVEL] [--format=json]\n"
@@ -107,7 +108,8 @@ static const char help[] =
 "  -x, --xml-format             with -q: XML with nvidia-smi's names, and all values\n"
 "  -f, --filename=FILE          into a file instead of standard output\n"
 "  -m, --matrix                 the links between cards, and the host's processors\n"
-"                               near them (or the word topo)\n"
+"                               near them (or the word topo); topo -p2p WAY: whether cards\n"
+"                               read (r) or write (w) each other's memory, over PCIe (p)\n"
 "      --prometheus             metrics in Prometheus' text format; with --prometheus=FILE\n"
 "                               into a file, which is replaced at once\n"
 "  -i, --id=ID,...              only these cards: index, UUID or bus id\n"
@@ -125,9 +127,9 @@ static const char help[] =
 "                               (or --gpu-reset, or the word reset)\n"
 "  -y, --yes                    with -r: do not ask\n"
 "      --force                  with -r: even if processes use the card\n"
-"      --level=LEVEL            with diag: 1 tests copies, memory and kernels in seconds (the\n"
-"                               default), 2 more memory and copies between cards, 3 also\n"
-"                               repeats the kernels\n"
+"      --level=LEVEL            with diag (or -r LEVEL): 1 tests copies, memory and\n"
+"                               kernels in seconds (the default), 2 more memory and copies\n"
+"                               between cards, 3 also repeats the kernels\n"
 "  -f, --follow                 with events, where -f takes no FILE: print those from now\n"
 "                               on, until interrupted, not those that are kept\n"
 "      --version                versions of this tool and of libspyre\n"
@@ -456,6 +458,8 @@ static bool check(const struct smi_options *options)
 		complain("cannot combine --format=csv with events; valid: text, json");
 	else if (options->interval && topology)
 		complain("cannot combine -l with -m: links do not change");
+	else if (options->access && options->format != SMI_TEXT)
+		complain("cannot combine --format with -p2p; -m has the links as csv and json");
 	else if (options->no_units && topology)
 		complain("cannot combine --format=csv,nounits with -m: links have no units");
 	else if ((options->yes || options->force) && options->mode != SMI_RESET)
@@ -494,6 +498,21 @@ static void default_fields(struct smi_options *options)
 			options->fields[options->num_fields++] = field;
 }
 
+/* "topo -p2p WAY", whose option has one dash as nvidia-smi's. */
+static bool parse_access(int argc, char **argv, struct smi_options *options)
+{
+	if (options->mode != SMI_TOPOLOGY || argc < 3 || strcmp(argv[2], "-p2p"))
+		return true;
+	if (argc < 4 || !argv[3][0] || argv[3][1] || !strchr("rwpna", argv[3][0])) {
+		complain("invalid value '%s' for -p2p; valid: r (reads), w (writes), p (over PCIe), "
+			 "n (NVLink), a (atomics)", argc < 4 ? "" : argv[3]);
+		return false;
+	}
+	options->access = argv[3][0];
+	optind = 4;
+	return true;
+}
+
 /* The rest of the command line is options. */
 static void parse_word(int argc, char **argv, struct smi_options *options)
 {
@@ -517,10 +536,15 @@ bool smi_parse_options(int argc, char **argv, struct smi_options *options, int *
 	*exit_status = SMI_BAD_ARGUMENT;
 	parse_word(argc, argv, options);
 	opterr = 0;
-	letters = options->mode == SMI_EVENTS ? ":Lqxd:i:l:c:mryhs:o:f" : ":Lqxd:i:l:c:mryhs:o:f:";
+	if (!parse_access(argc, argv, options))
+		return false;
+	letters = options->mode == SMI_EVENTS ? ":Lqxd:i:l:c:mryhs:o:f" :
+		  options->mode == SMI_DIAG ? ":Lqxd:i:l:c:mr:yhs:o:f:" : ":Lqxd:i:l:c:mryhs:o:f:";
 	while ((option = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {
 		if (option == 'f' && !optarg)
 			option = OPTION_FOLLOW;
+		if (option == 'r' && optarg)
+			option = OPTION_LEVEL;
 		switch (option) {
 		case 'h':
 			fputs(help, stdout);

@@ -82,6 +82,7 @@ struct smi_options {
 	int level;			/* of diag */
 	bool follow;			/* of events */
 	bool xml;			/* with -q */
+	char access;			/* topo -p2p: the way of access, 0: links */
 	const char *output;		/* -f, NULL: standard output */
 };
 

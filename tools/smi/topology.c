@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* topo -m: the links between cards, in the form of nvidia-smi topo -m. */
+/* topo -m and topo -p2p: the links between cards, in the form of nvidia-smi's. */
 #include "config.h"
 
 #include "tools/links.h"
@@ -150,11 +150,49 @@ static bool fill_cards(yyjson_mut_doc *doc, yyjson_mut_val *list,
 	return true;
 }
 
+/* True if a card reaches another one's memory in the way of a letter of topo -p2p. */
+static bool has_access(spyre_peer_path path, char way)
+{
+	switch (way) {
+	case 'r':
+	case 'w':
+		return path != SPYRE_PEER_NONE;
+	case 'p':
+		return path == SPYRE_PEER_SWITCH || path == SPYRE_PEER_HOST;
+	default:
+		return false;	/* the cards have no NVLink and no atomics on others' memory */
+	}
+}
+
+static void print_access(const struct smi_snapshot *snapshot, char way)
+{
+	int row, column;
+
+	printf("%*s", CELL, "");
+	for (column = 0; column < snapshot->num_cards; column++)
+		if (snapshot->chosen[column])
+			print_name(column);
+	putchar('\n');
+	for (row = 0; row < snapshot->num_cards; row++) {
+		if (!snapshot->chosen[row])
+			continue;
+		print_name(row);
+		for (column = 0; column < snapshot->num_cards; column++)
+			if (snapshot->chosen[column])
+				printf("%-*s", CELL, row == column ? " X" :
+				       has_access(path_of(snapshot, row, column), way) ? "OK" : "NS");
+		putchar('\n');
+	}
+	puts("\nLegend:\n\n  X    = the card itself\n  OK   = supported\n  NS   = not supported");
+}
+
 bool smi_topology(const struct smi_snapshot *snapshot, const struct smi_options *options)
 {
 	if (options->format == SMI_JSON)
 		return smi_print_document("devices", fill_cards, snapshot, options);
-	if (options->format == SMI_CSV)
+	if (options->access)
+		print_access(snapshot, options->access);
+	else if (options->format == SMI_CSV)
 		print_csv(snapshot, !options->no_header);
 	else
 		print_matrix(snapshot);
