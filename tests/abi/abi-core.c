@@ -162,6 +162,23 @@ static bool is_plain_error(int ret)
 	return false;
 }
 
+/* Pages below 4 GiB, so that their address fits into an argument of 32-bit programs. */
+static void *low_pages(size_t count)
+{
+	const size_t bytes = count * PAGE;
+	uintptr_t at;
+	void *pages;
+
+	for (at = 0x10000000; at < 0xf0000000; at += 0x1000000) {
+		pages = mmap((void *)at, bytes, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+		if (pages != MAP_FAILED)
+			return pages;
+	}
+	tap_bail("mmap below 4 GiB: %s", strerror(errno));
+	return NULL;
+}
+
 /*
  * Every number, direction and size, with an unmapped argument, and one that ends at
  * the last mapped byte.
@@ -173,10 +190,9 @@ static void test_places(const char *entry, int (*call)(int fd, unsigned long req
 	unsigned int nr, d, s, p, bad = 0, calls = 0;
 	int fd = abi_open(), ret;
 
-	edge = mmap(NULL, 5 * PAGE, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
-	if (edge == MAP_FAILED || mprotect(edge + 4 * PAGE, PAGE, PROT_NONE))
-		tap_bail("mmap below 4 GiB: %s", strerror(errno));
+	edge = low_pages(5);
+	if (mprotect(edge + 4 * PAGE, PAGE, PROT_NONE))
+		tap_bail("mprotect: %s", strerror(errno));
 	edge += 4 * PAGE;
 	for (nr = 0; nr < 256; nr++)
 		for (d = 0; is_core(nr) && d < 4; d++)
@@ -254,10 +270,7 @@ int main(void)
 {
 	int fd = abi_open();
 
-	arg = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1,
-		   0);
-	if (arg == MAP_FAILED)
-		tap_bail("mmap below 4 GiB: %s", strerror(errno));
+	arg = low_pages(1);
 	tap_note("uid %d", (int)getuid());
 	test_identity(fd);
 	test_oopses(fd);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tests/fuzz/card.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/units.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,21 +35,13 @@ static void add_unit(struct fuzz_card *card, const char *name, bool can_run)
 
 static void make_card(struct fuzz_card *card)
 {
-	bool avx2 = false, avx512 = false;
-
-#ifdef __x86_64__
-	__builtin_cpu_init();
-	avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-	avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-		 __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-#endif
 	card->host.parallel = parallel;
 	card->host.should_stop = should_stop;
 	card->host.tables = calloc(1, SPYRE_TABLES_BYTES);
 	card->worker.scratch = aligned_alloc(64, SPYRE_SCRATCH_BYTES);
 	add_unit(card, "scalar", true);
-	add_unit(card, "avx2", avx2);
-	add_unit(card, "avx512", avx512);
+	add_unit(card, "avx2", cpu_runs("avx2"));
+	add_unit(card, "avx512", cpu_runs("avx512"));
 	if (!card->host.tables || !card->worker.scratch || !card->num_units)
 		fuzz_fail("no memory, or no arithmetic unit");
 }

@@ -139,12 +139,12 @@ static size_t place(const struct trial *t, const struct view *v, int64_t n)
 static void draw_value(struct trial *t, uint8_t *at)
 {
 	int64_t number = (int64_t)dice(t, 513) - 256;
-	_Float16 half = number;
+	const double real = (double)number;
 	uint64_t any = dice(t, 1ull << 40);
 
 	switch (t->format) {
 	case SPYRE_FORMAT_IEEE_FP16:
-		memcpy(at, &half, 2);
+		ck_ok(spyre_format_encode(t->format, &real, 1, at));
 		break;
 	case SPYRE_FORMAT_IEEE_INT64:
 		memcpy(at, &number, 8);

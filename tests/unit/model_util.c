@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "model_util.h"
+#include "tests/units.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -116,18 +117,6 @@ void test_host_done(struct test_host *h)
 	free(h->self.scratch);
 	ck_assert_int_eq(h->errors, 0);
 	ck_assert_int_eq(fpu_depth, 0);
-}
-
-static bool cpu_runs(const char *name)
-{
-#if defined(__x86_64__)
-	if (!strcmp(name, "avx2"))
-		return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-	if (!strcmp(name, "avx512"))
-		return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-		       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-#endif
-	return !strcmp(name, "scalar");
 }
 
 static const char *const unit_names[] = { "scalar", "avx2", "avx512" };

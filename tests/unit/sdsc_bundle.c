@@ -12,6 +12,7 @@
 #include "libspyre/sdsc/ir/bundle.h"
 #include "libspyre/sdsc/load.h"
 #include "model/card.h"
+#include "tests/units.h"
 
 /* Description */
 
@@ -450,8 +451,7 @@ void bundle_run(struct bundle_case *c)
 	for (int u = 0; u < 3; u++) {
 		const struct spyre_unit *unit = spyre_unit_find(units[u]);
 
-		if (!unit || (u == 1 && !__builtin_cpu_supports("avx2")) ||
-		    (u == 2 && !__builtin_cpu_supports("avx512f")))
+		if (!unit || !cpu_runs(units[u]))
 			continue;
 		memset(out->memory, 0x5a, out->bytes);
 		execute(&bundle, &program, c, unit);

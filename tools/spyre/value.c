@@ -151,13 +151,15 @@ double value_get(spyre_format format, const void *at)
 
 static int put_int(void *at, double value, double min, double max, size_t bytes)
 {
+	/* The low bytes, which are the last ones of a number on big-endian machines. */
+	const size_t skip = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? sizeof(int64_t) - bytes : 0;
 	double rounded = rint(value);
 	int64_t number;
 
 	if (!(rounded >= min && rounded < max))
 		return -1;
 	number = (int64_t)rounded;
-	memcpy(at, &number, bytes);
+	memcpy(at, (const uint8_t *)&number + skip, bytes);
 	return 0;
 }
 
