@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The unit for any CPU: four lanes, which is SSE2 on x86-64. It has no fused
- * multiply-add instruction and may not call libc, so it computes its own.
+ * The unit for any CPU: four lanes, which is SSE2 on x86-64 and NEON on arm64. It may not call
+ * libc, so it computes its own fused multiply-add where the compiler's target has none.
  */
 #ifndef __CHECKER__	/* sparse does not support vector types */
 #define VL 4
@@ -40,6 +40,19 @@ static inline __attribute__((__always_inline__)) int vi_any(vi_ mask)
 #define V_ANY(mask) vi_any(mask)
 
 typedef float vf_ __attribute__((vector_size(16)));
+#ifdef __FP_FAST_FMAF
+/* Four instructions of the target, which the compiler joins to one of vectors if there is one. */
+static inline __attribute__((__always_inline__)) vf_ vf_fused(vf_ a, vf_ b, vf_ c)
+{
+	return (vf_){ __builtin_fmaf(a[0], b[0], c[0]), __builtin_fmaf(a[1], b[1], c[1]),
+		      __builtin_fmaf(a[2], b[2], c[2]), __builtin_fmaf(a[3], b[3], c[3]) };
+}
+
+static inline __attribute__((__always_inline__)) vf_ vf_rest(vf_ a, vf_ b, vf_ c)
+{
+	return vf_fused(a, b, c);
+}
+#else
 typedef double vd_ __attribute__((vector_size(32)));
 typedef s64 vl_ __attribute__((vector_size(32)));
 
@@ -71,6 +84,7 @@ static inline __attribute__((__always_inline__)) vf_ vf_rest(vf_ a, vf_ b, vf_ c
 				       __builtin_convertvector(b, vd_) +
 				       __builtin_convertvector(c, vd_), vf_);
 }
+#endif
 
 static inline __attribute__((__always_inline__)) vf_ vf_sqrt(vf_ x)
 {
