@@ -50,6 +50,7 @@ EXTRA_DIST += scripts/lib-lint.sh
 EXTRA_DIST += scripts/lib-tap.sh
 EXTRA_DIST += scripts/lib-torch.sh
 EXTRA_DIST += scripts/lib-vllm.sh
+EXTRA_DIST += scripts/lib-cross.sh
 EXTRA_DIST += scripts/lib.sh
 EXTRA_DIST += scripts/mkman
 EXTRA_DIST += scripts/numerics
