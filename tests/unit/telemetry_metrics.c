@@ -276,7 +276,6 @@ START_TEST(full_disk)
 		 */
 		if (setrlimit(RLIMIT_FSIZE, &none))
 			_exit(1);
-		setenv("SPYRE_BACKEND", "embedded", 1);
 		if (spyre_context_create(0, 0, &context) || spyre_context_synchronize(context))
 			_exit(2);
 		_exit(spyre_context_destroy(context) ? 3 : 0);
