@@ -42,6 +42,17 @@ static void print_name(int card)
 	printf("%-*s", CELL, name);
 }
 
+/* The start of the first row: a column for each chosen card. */
+static void print_names(const struct smi_snapshot *snapshot)
+{
+	int card;
+
+	printf("%*s", CELL, "");
+	for (card = 0; card < snapshot->num_cards; card++)
+		if (snapshot->chosen[card])
+			print_name(card);
+}
+
 static void print_legend(void)
 {
 	int i;
@@ -56,10 +67,7 @@ static void print_matrix(const struct smi_snapshot *snapshot)
 {
 	int row, column;
 
-	printf("%*s", CELL, "");
-	for (column = 0; column < snapshot->num_cards; column++)
-		if (snapshot->chosen[column])
-			print_name(column);
+	print_names(snapshot);
 	printf("%-*sNUMA Affinity\n", CPU_CELL, "CPU Affinity");
 	for (row = 0; row < snapshot->num_cards; row++) {
 		const spyre_telemetry_card *card = &snapshot->cards[row];
@@ -168,10 +176,7 @@ static void print_access(const struct smi_snapshot *snapshot, char way)
 {
 	int row, column;
 
-	printf("%*s", CELL, "");
-	for (column = 0; column < snapshot->num_cards; column++)
-		if (snapshot->chosen[column])
-			print_name(column);
+	print_names(snapshot);
 	putchar('\n');
 	for (row = 0; row < snapshot->num_cards; row++) {
 		if (!snapshot->chosen[row])

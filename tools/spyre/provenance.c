@@ -200,8 +200,8 @@ void provenance_release(struct provenance_sources *sources)
 }
 
 /*
- * Whoever wrote the side file chooses the file of which a line is shown. It is read with the rights
- * of the user, and shown to nobody else. The search has a limit, since a side file may have a
+ * The author of the side file chooses the file of which a line is shown. It is read with the rights
+ * of the user, and only the user sees the line. The search has a limit, since a side file may have a
  * million steps from the ends of large files.
  */
 void provenance_line(struct provenance_sources *sources, yyjson_val *handle,
