@@ -583,9 +583,9 @@ bool compare_with_zero(const Tensor &target, const Tensor &source)
 }
 
 /*
- * True if a conversion to int64 has numbers that need more than 32 bits, which the card would
- * replace by the nearest it has. Those of fp16 never do; infinity is no number of any integer.
- * A capture cannot read them.
+ * True if a conversion to int64 has finite numbers that need more than 32 bits; the card would
+ * store the largest or smallest integer of 32 bits in their place. Finite numbers of fp16 always
+ * fit. During a capture the numbers are not known yet.
  */
 bool exceeds_card(const Tensor &target, const Tensor &source)
 {
