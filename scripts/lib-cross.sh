@@ -82,7 +82,8 @@ cross_tests() {
 	tally_tap $? "cross-$arch-conformance"
 	sum=$(SPYRE_BACKEND=embedded "$top/build/plain/examples/digits/digits" | digits_sum)
 	step "digits on $arch has the checksum of this machine, $sum" "cross-$arch-digits" \
-		test "$("$cross_run" "$build/examples/digits/.libs/digits" | digits_sum)" = "$sum"
+		test "$("$cross_run" "$build/examples/digits/.libs/digits" | digits_sum)" = \
+		"${sum:-none}"
 }
 
 part_cross() {
