@@ -200,9 +200,9 @@ void provenance_release(struct provenance_sources *sources)
 }
 
 /*
- * The author of the side file chooses the file of which a line is shown. It is read with the rights
- * of the user, and only the user sees the line. The search has a limit, since a side file may have a
- * million steps from the ends of large files.
+ * The author of the side file chooses the file of which a line is shown. It is read with the
+ * rights of the user, and only the user sees the line. The search has a limit, since a side file
+ * may have a million steps from the ends of large files.
  */
 void provenance_line(struct provenance_sources *sources, yyjson_val *handle,
 		     struct provenance_line *line)
