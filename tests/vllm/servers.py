@@ -21,9 +21,10 @@ def free_port():
 
 
 class Server:
-    """A server of the checkpoint at @path; its output goes to @log."""
+    """A server of the checkpoint at @path; its output goes to @log. Options are vLLM's,
+    @environment is added to this process's."""
 
-    def __init__(self, path, log, *options):
+    def __init__(self, path, log, *options, environment=()):
         self.port, self.log = free_port(), log
         self.process = subprocess.Popen(
             [
@@ -31,7 +32,7 @@ class Server:
                 "--served-model-name", "small", "--host", "127.0.0.1", "--port", str(self.port),
                 "--max-model-len", "256", "--max-num-seqs", "4", *options,
             ],
-            env=os.environ | {"VLLM_ENABLE_V1_MULTIPROCESSING": "1"},
+            env=os.environ | {"VLLM_ENABLE_V1_MULTIPROCESSING": "1"} | dict(environment),
             stdin=subprocess.DEVNULL, stdout=open(log, "w"), stderr=subprocess.STDOUT,
             start_new_session=True,
         )  # fmt: skip

@@ -66,6 +66,8 @@ class TestDefaults:
         assert result.parallel_config.worker_cls == "vllm_spyre_open.worker.SpyreWorker"
         assert not result.scheduler_config.async_scheduling
         assert result.device_config.device_type == "cpu"
+        assert result.shutdown_timeout == 30
+        assert config(checkpoint, shutdown_timeout=5).shutdown_timeout == 5
         assert result.model_config.dtype == torch.float16
 
     def test_server(self):
@@ -87,8 +89,8 @@ class TestDefaults:
 
 REFUSED = {
     "data parallelism": dict(data_parallel_size=2),
-    "tensor parallelism": dict(tensor_parallel_size=2),
     "pipeline parallelism": dict(pipeline_parallel_size=2),
+    "expert parallelism": dict(enable_expert_parallel=True),
     "LoRA adapters": dict(enable_lora=True),
     "speculative decoding": dict(
         speculative_config={"method": "ngram", "num_speculative_tokens": 2, "prompt_lookup_max": 2}

@@ -7,9 +7,11 @@ import weakref
 import torch
 import torch.nn.functional as F
 from vllm import ir
+from vllm.distributed import get_tp_group
 from vllm.forward_context import get_forward_context
 from vllm.model_executor.custom_op import op_registry_oot
 from vllm.model_executor.layers import rotary_embedding
+from vllm.model_executor.layers.vocab_parallel_embedding import VocabParallelEmbedding
 
 
 def _plain(x, weight, epsilon, variance_size=None):
@@ -93,8 +95,31 @@ class Rotation:
         return query, None if key is None else self.rotated(key, cos, sin)
 
 
+class VocabularyPart(VocabParallelEmbedding):
+    """An embedding of which the card has some of the rows.
+
+    Rows are numbered in 32 bits: differences of int64, whose range the host does not know, would be
+    computed there. A part has no rows for adapters, which are refused.
+    """
+
+    def forward(self, input_):
+        if self.tp_size == 1:
+            return super().forward(input_)
+        part = self.shard_indices
+        row = input_.int() - part.org_vocab_start_index
+        held = (row >= 0) & (row < part.num_org_elements)
+        # The sum over all ranks has the row of the only one that holds it.
+        rows = self.quant_method.embedding(self, torch.where(held, row, 0))
+        rows = rows.masked_fill(~held.unsqueeze(-1), 0)
+        if not self.reduce_results:
+            return rows
+        return (self.parallel_group or get_tp_group()).all_reduce(rows)
+
+
 def register():
-    """Replaces vLLM's rotary embeddings of one position per token; once per process."""
+    """Replaces vLLM's embeddings: of tokens, and of one position per token; once per process."""
+    if VocabParallelEmbedding.__name__ not in op_registry_oot:
+        VocabParallelEmbedding.register_oot(VocabularyPart, name=VocabParallelEmbedding.__name__)
     base = rotary_embedding.RotaryEmbedding
     for name, member in vars(rotary_embedding).items():
         if (

@@ -21,6 +21,8 @@ MAX_NUM_SEQS = 8
 MAX_NUM_BATCHED_TOKENS = 512
 #: Longest sequence, if the user does not say.
 MAX_MODEL_LEN = 4096
+#: Seconds that requests have to end after SIGTERM, if the user does not say.
+SHUTDOWN_TIMEOUT = 30
 
 
 def _default(parser, name, value):
@@ -42,7 +44,7 @@ class SpyrePlatform(Platform):
     device_name = "spyre"
     device_type = "cpu"
     dispatch_key = "PrivateUse1"
-    dist_backend = "gloo"
+    dist_backend = "spyreccl"
     device_control_env_var = "SPYRE_DEVICES"
     simple_compile_backend = "eager"
 
@@ -150,6 +152,9 @@ class SpyrePlatform(Platform):
             cache.block_size = refusals.PAGE
         vllm_config.scheduler_config.async_scheduling = False
         vllm_config.compilation_config.cudagraph_capture_sizes = []
+        # Without a timeout vLLM kills the engine at once, and its server then waits for the streams
+        # that the engine had no time to end.
+        vllm_config.shutdown_timeout = vllm_config.shutdown_timeout or SHUTDOWN_TIMEOUT
         # A card must not be used in a forked child of a process that has opened it.
         os.environ["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
 

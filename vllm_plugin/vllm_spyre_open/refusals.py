@@ -11,6 +11,8 @@ DTYPES = ("float16", "bfloat16", "float32")
 #: Tokens of a page are a multiple of this: a stick of the card has 64 numbers of 16 bits.
 PAGE = 64
 
+_PAGES = "a card has all pages of its heads"
+
 
 def _parallel(config):
     parallel = config.parallel_config
@@ -20,23 +22,22 @@ def _parallel(config):
             "each rank of the engine drives one card and has no exchange with others",
             "start one server per card and put a load balancer in front",
         )
-    for name, size in (
-        ("tensor", parallel.tensor_parallel_size),
-        ("pipeline", parallel.pipeline_parallel_size),
-        ("decode-context", parallel.decode_context_parallel_size),
-        ("prefill-context", parallel.prefill_context_parallel_size),
+    for name, size, why in (
+        ("pipeline", parallel.pipeline_parallel_size, "each worker runs all layers of a model"),
+        ("decode-context", parallel.decode_context_parallel_size, _PAGES),
+        ("prefill-context", parallel.prefill_context_parallel_size, _PAGES),
     ):
         if size > 1:
             yield (
                 f"{name} parallelism (--{name}-parallel-size {size})",
-                "the worker keeps a whole model on one card",
-                "leave it at 1 and choose a model that fits the card's memory",
+                why,
+                "leave it at 1; --tensor-parallel-size divides a model among cards",
             )
     if parallel.enable_expert_parallel:
         yield (
             "expert parallelism (--enable-expert-parallel)",
-            "the worker keeps a whole model on one card",
-            "leave it out",
+            "each card has a part of every expert, not some of the experts",
+            "leave it out; --tensor-parallel-size divides experts among cards",
         )
 
 

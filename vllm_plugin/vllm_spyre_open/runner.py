@@ -26,7 +26,12 @@ class SpyreModelRunner(GPUModelRunner):
             self.load_config.load_format = "dummy"
         model = model or get_model(vllm_config=self.vllm_config)
         weights.move(model, self.card)
-        graphs = not (self.model_config.enforce_eager or self.is_pooling_model)
+        # Collectives between processes cannot be captured.
+        graphs = not (
+            self.model_config.enforce_eager
+            or self.is_pooling_model
+            or self.parallel_config.world_size > 1
+        )
         self.model = CardModel(model, self.card, graphs)
         self.model_memory_usage = weights.size(model)
         logger.info("the model takes %.3f GiB on %s", self.model_memory_usage / 2**30, self.card)

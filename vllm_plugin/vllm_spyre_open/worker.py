@@ -25,17 +25,32 @@ class SpyreWorker(Worker):
 
     def init_device(self):
         self.device = torch.device("cpu")
-        self.card = torch.device("spyre", self.local_rank)
-        torch.spyre.set_device(self.card)
+        self.card = self.select_card()
         current_platform.check_if_supports_dtype(self.model_config.dtype)
+        # A rank alone exchanges nothing.
+        alone = self.parallel_config.world_size == 1
         init_worker_distributed_environment(
             self.vllm_config, self.rank, self.distributed_init_method, self.local_rank,
-            current_platform.dist_backend,
+            "gloo" if alone else current_platform.dist_backend,
         )  # fmt: skip
         set_random_seed(self.model_config.seed)
         layers.register()
         experts.register()
         self._init_workspace_and_model_runner()
+
+    def select_card(self):
+        """Returns the card of this rank, which this process uses from now on."""
+        count = torch.spyre.device_count()
+        if self.local_rank >= count:
+            ranks = self.parallel_config.tensor_parallel_size
+            raise ValueError(
+                f"cannot place rank {self.local_rank} of --tensor-parallel-size {ranks}: each rank "
+                f"has a card of its own, and {count} can be seen; choose fewer ranks, or show more "
+                "cards (SPYRE_DEVICES; SPYRE_EMBEDDED_CARDS for embedded ones)"
+            )
+        card = torch.device("spyre", self.local_rank)
+        torch.spyre.set_device(card)
+        return card
 
     def _make_model_runner(self):
         return SpyreModelRunner(self.vllm_config, self.device, self.card)
