@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Servers that run out of pages, or lose their engine."""
+"""Servers that run out of pages, lose their engine or their card, or end under load."""
 
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -22,8 +23,9 @@ def start(reference, tmp_path):
     """Starts the test's server, which ends with it."""
     servers = []
 
-    def make(*options):
-        servers.append(Server(reference.path, tmp_path / "server.log", *options))
+    def make(*options, **environment):
+        log = tmp_path / "server.log"
+        servers.append(Server(reference.path, log, *options, environment=environment))
         return servers[0].wait()
 
     yield make
@@ -81,13 +83,13 @@ def ended(server):
         time.sleep(0.2)
 
 
-def engine_of(server):
-    """The process of the engine."""
-    for pid in server.members():
+def process_of(server, name):
+    """The last process of the server whose name begins like this."""
+    for pid in sorted(server.members(), reverse=True):
         with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
-            if file.read().startswith("VLLM::EngineCor"):
+            if file.read().startswith(name):
                 return pid
-    raise AssertionError("the server has no engine")
+    raise AssertionError(f"the server has no process {name}")
 
 
 def test_pages_run_out_and_the_engine_is_killed(start, reference):
@@ -109,7 +111,46 @@ def test_pages_run_out_and_the_engine_is_killed(start, reference):
 
     streams = Streams(server)
     streams.wait_for_begin()
-    os.kill(engine_of(server), signal.SIGKILL)
+    os.kill(process_of(server, "VLLM::EngineCor"), signal.SIGKILL)
     assert "length" not in streams.join()
     ended(server)
     assert "EngineDeadError" in open(server.log).read()
+
+
+FAULTS = os.path.join(os.path.dirname(__file__), "faults")
+
+
+def test_the_card_is_reset(start, tmp_path):
+    """Clients learn of it, and a server without its weights ends."""
+    flag = tmp_path / "reset"
+    server = start(SPYRE_TEST_RESET=str(flag), PYTHONPATH=FAULTS)
+    streams = Streams(server)
+    streams.wait_for_begin()
+    flag.touch()
+    assert "length" not in streams.join()
+    ended(server)
+    log = open(server.log).read()
+    assert "the test has reset the card: status 0" in log
+    assert re.search("card( 0)? was reset", log) and "EngineDeadError" in log
+
+
+def test_it_is_terminated_under_load(start):
+    """Requests in flight have their whole answer, and later ones none."""
+    server = start()
+    streams = Streams(server)
+    streams.wait_for_begin()
+    status, left = server.terminate()
+    assert (status, left) == (0, [])
+    assert streams.join() == ["length"] * 3
+    with pytest.raises(OSError):
+        server.get("/health")
+
+
+def test_a_rank_is_killed(start):
+    """The other rank waits for it in no collective, and the server ends."""
+    server = start("--tensor-parallel-size", "2", SPYRE_EMBEDDED_CARDS="2")
+    streams = Streams(server)
+    streams.wait_for_begin()
+    os.kill(process_of(server, "VLLM::Worker_TP"), signal.SIGKILL)
+    assert "length" not in streams.join()
+    ended(server)
