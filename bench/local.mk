@@ -11,7 +11,7 @@ bench_spyre_bench_CFLAGS = $(AM_CFLAGS) $(LIBDRM_CFLAGS) $(LIBURING_CFLAGS) \
 bench_spyre_bench_LDADD = libspyre/libspyre.la $(LIBDRM_LIBS) $(LIBURING_LIBS) \
 	$(YYJSON_LIBS) $(LIBM) -ldl
 EXTRA_DIST += bench/chains.py
-EXTRA_DIST += bench/comm.py
+EXTRA_DIST += bench/comm.py bench/serving.py
 EXTRA_DIST += bench/torch/main.py bench/torch/attention.py bench/torch/llm.py bench/torch/minilm.py \
 	bench/torch/observe.py bench/torch/overhead.py \
 	bench/torch/peer.c bench/torch/report.py
