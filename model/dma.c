@@ -12,6 +12,9 @@
  * against the spans with the very arguments that the unit gets, independently
  * of the arithmetic that produced them; a block that leaves the spans ends the
  * transfer with SPYRE_STOP_EXTENT.
+ *
+ * Elements have the host's byte order on the host and are little endian on the device; this
+ * file alone changes it. Transfers whose bytes have no order use formats of one byte.
  */
 #include "core.h"
 
@@ -294,6 +297,45 @@ static bool zero_rows(const struct dma_thread *t, u8 *p, u64 stride, u32 rows, u
 	return true;
 }
 
+/* Elements change their bytes' order on the way: never on a little-endian host. */
+static bool swaps(const struct dma *dma)
+{
+	return SPYRE_BIG_ENDIAN && dma->host_bytes > 1;
+}
+
+#define SWAP_ROWS(bits)								\
+	do {									\
+		for (row = 0; row < rows; row++)				\
+			for (i = 0; i < lanes; i++) {				\
+				u##bits x;					\
+										\
+				memcpy(&x, src + row * src_stride + i * sizeof(x), sizeof(x)); \
+				x = __builtin_bswap##bits(x);			\
+				memcpy(dst + row * dst_stride + i * sizeof(x), &x, sizeof(x)); \
+			}							\
+	} while (0)
+
+/* Copies rows x lanes of the host's elements, bytes swapped; @dst may be @src. */
+static bool swap_rows(struct dma_thread *t, u8 *dst, u64 dst_stride, const u8 *src,
+		      u64 src_stride, u32 rows, u32 lanes)
+{
+	const u64 eb = t->dma->host_bytes;
+	const struct dma_block to = rows_of(rows, dst_stride, lanes * eb);
+	const struct dma_block from = rows_of(rows, src_stride, lanes * eb);
+	u32 row, i;
+
+	if (!may_write(t, dst, &to) || !may_read(t, src, &from) ||
+	    !spyre_section_enter(&t->section, (u64)rows * lanes * 4))
+		return false;
+	if (eb == 2)
+		SWAP_ROWS(16);
+	else if (eb == 4)
+		SWAP_ROWS(32);
+	else
+		SWAP_ROWS(64);
+	return true;
+}
+
 /*
  * Like stage(), but whole tiles of 16-bit and 32-bit elements use the unit's
  * transposes. Towards the host they go to a second stage, which is then copied by
@@ -382,6 +424,13 @@ static bool to_device(struct dma_thread *t, u8 *host, u8 *device, u32 rows, u32 
 		run.src = t->worker->scratch;
 		run.src_stride = (u64)lanes * dma->host_bytes;
 	}
+	if (swaps(dma)) {
+		if (!swap_rows(t, t->worker->scratch, (u64)lanes * dma->host_bytes, run.src,
+			       run.src_stride, rows, lanes))
+			return false;
+		run.src = t->worker->scratch;
+		run.src_stride = (u64)lanes * dma->host_bytes;
+	}
 	if (!transfer(t, &run, dma->device_bytes, dma->host_bytes))
 		return false;
 	if (!dma->zero)
@@ -394,6 +443,8 @@ static bool to_host(struct dma_thread *t, u8 *host, u8 *device, u32 rows, u32 la
 {
 	const struct dma *dma = t->dma;
 	bool strided = dma->host_stride[dma->lane] != dma->host_bytes && lanes > 1;
+	u8 *dense = t->worker->scratch;
+	u64 dense_stride = (u64)lanes * dma->host_bytes;
 	struct spyre_convert_run run = {
 		.dst = host,
 		.src = device,
@@ -406,14 +457,21 @@ static bool to_host(struct dma_thread *t, u8 *host, u8 *device, u32 rows, u32 la
 		.cast = true,
 	};
 
-	if (strided) {
-		run.dst = t->worker->scratch;
-		run.dst_stride = (u64)lanes * dma->host_bytes;
+	if (strided || swaps(dma)) {
+		run.dst = dense;
+		run.dst_stride = dense_stride;
 	}
 	if (!transfer(t, &run, dma->host_bytes, dma->device_bytes))
 		return false;
+	if (swaps(dma)) {
+		u64 stride = stride_of(dma->host_stride, dma, dma->row);
+
+		if (!swap_rows(t, strided ? dense : host, strided ? dense_stride : stride, dense,
+			       dense_stride, rows, lanes))
+			return false;
+	}
 	if (strided)
-		return stage_tile(t, host, t->worker->scratch, rows, lanes, false);
+		return stage_tile(t, host, dense, rows, lanes, false);
 	return true;
 }
 

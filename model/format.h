@@ -45,6 +45,19 @@ enum spyre_fmt {
 	SPYRE_FMT_COUNT
 };
 
+/*
+ * fp32 and 32-bit integers in a worker's scratch, in the host's byte order, for runs between it
+ * and device memory. On a big-endian host they are formats of their own, which only the model's
+ * own runs have: no program and no descriptor may name them.
+ */
+#if SPYRE_BIG_ENDIAN
+#define SPYRE_FMT_SCRATCH_FP32 0x80u
+#define SPYRE_FMT_SCRATCH_INT32 0x81u
+#else
+#define SPYRE_FMT_SCRATCH_FP32 SPYRE_FMT_IEEE_FP32
+#define SPYRE_FMT_SCRATCH_INT32 SPYRE_FMT_IEEE_INT32
+#endif
+
 /* Bytes of one element; 0 if the format has no whole-byte elements. */
 u32 spyre_fmt_bytes(enum spyre_fmt fmt);
 /* Bits of one element; 0 if its packing in a stick is unknown. */

@@ -128,7 +128,7 @@ static bool add_indices(struct spyre_core *core, const struct spyre_instr *in,
 		if (!(in->reduce_mask & 1u << d))
 			continue;
 		/* Loaded once: the index may change between its check and its use. */
-		index = __atomic_load_n((const u32 *)walk->p[2 + k], __ATOMIC_RELAXED);
+		index = spyre_le32(__atomic_load_n((const u32 *)walk->p[2 + k], __ATOMIC_RELAXED));
 		if (index >= in->imm[k]) {
 			__atomic_store_n(core->section.stop, SPYRE_STOP_INDEX, __ATOMIC_RELAXED);
 			return false;

@@ -83,7 +83,7 @@ static bool move_stick(struct spyre_core *core, const struct spyre_instr *in,
 		       const struct spyre_pt_block *block, u8 *out, u8 *sums, bool load)
 {
 	const struct spyre_view *view = spyre_instr_views(in);
-	u32 format = spyre_pt_integer(in) ? SPYRE_FMT_IEEE_INT32 : SPYRE_FMT_IEEE_FP32;
+	u32 format = spyre_pt_integer(in) ? SPYRE_FMT_SCRATCH_INT32 : SPYRE_FMT_SCRATCH_FP32;
 	struct spyre_pt_lines lines;
 	u64 next, step;
 	u32 i;
@@ -160,8 +160,8 @@ static bool gather(struct spyre_core *core, const struct spyre_pt_block *block, 
 		.src_stride = SPYRE_PT_LINE,
 		.rows = block->rows,
 		.lanes = 64,
-		.dst_format = SPYRE_FMT_IEEE_INT32,
-		.src_format = SPYRE_FMT_IEEE_FP32,
+		.dst_format = SPYRE_FMT_SCRATCH_INT32,
+		.src_format = SPYRE_FMT_SCRATCH_FP32,
 	};
 	const u32 *part = (const u32 *)s->part;
 	u32 *sum = (u32 *)s->sum[panel];

@@ -10,7 +10,7 @@
 bool spyre_pt_convert(struct spyre_core *core, struct spyre_convert_run *run)
 {
 	/* Integers convert to fp32 and back; the scalar paths are slower. */
-	u64 cost = run->lanes * (run->dst_format == SPYRE_FMT_IEEE_INT32 ? 32 : 8);
+	u64 cost = run->lanes * (run->dst_format == SPYRE_FMT_SCRATCH_INT32 ? 32 : 8);
 	u32 rows = run->rows;
 	u32 chunk = core->unit->budget / cost / 2;
 	u32 n;
@@ -69,7 +69,7 @@ static bool load_a4(struct spyre_core *core, const struct spyre_instr *in,
 			.dst_stride = SPYRE_PT_A_STRIDE,
 			.src_stride = SPYRE_STICK_BYTES,
 			.lanes = SPYRE_STICK_BYTES,
-			.dst_format = SPYRE_FMT_IEEE_FP32,
+			.dst_format = SPYRE_FMT_SCRATCH_FP32,
 			.src_format = SPYRE_FMT_SENINT8,
 		};
 
@@ -107,7 +107,7 @@ static bool load_a_stick(struct spyre_core *core, const struct spyre_instr *in,
 			.src_stride = step,
 			.rows = lines.rows,
 			.lanes = spyre_pt_depth(a->format),
-			.dst_format = SPYRE_FMT_IEEE_FP32,
+			.dst_format = SPYRE_FMT_SCRATCH_FP32,
 			.src_format = a->format,
 		};
 
@@ -172,7 +172,7 @@ static bool load_packed(struct spyre_core *core, const struct spyre_instr *in, c
 			.src_stride = in->lanes,
 			.rows = SPYRE_PT_UNPACK,
 			.lanes = in->lanes,
-			.dst_format = SPYRE_FMT_IEEE_FP32,
+			.dst_format = SPYRE_FMT_SCRATCH_FP32,
 			.src_format = p == 4 ? SPYRE_FMT_SENINT8 : b->format,
 		};
 
@@ -198,7 +198,7 @@ static bool load_stick(struct spyre_core *core, const struct spyre_instr *in, co
 		.src_stride = b->stride[5],
 		.rows = depth,
 		.lanes = in->lanes,
-		.dst_format = SPYRE_FMT_IEEE_FP32,
+		.dst_format = SPYRE_FMT_SCRATCH_FP32,
 		.src_format = b->format,
 	};
 

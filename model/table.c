@@ -81,7 +81,7 @@ static void fill_block(const struct spyre_core *core, struct spyre_table *table,
 	u32 i;
 
 	for (i = 0; i < SPYRE_TABLE_BLOCK; i++)
-		code[i] = block * SPYRE_TABLE_BLOCK + i;
+		code[i] = spyre_le16(block * SPYRE_TABLE_BLOCK + i);
 	core->unit->sfu(&fill);
 }
 
@@ -114,8 +114,8 @@ static void look_up(const u16 *code, u8 *to, const u8 *from, u32 n)
 	u32 i;
 
 	for (i = 0; i + 4 <= n; i += 4) {
-		u16 a = code[in[i]], b = code[in[i + 1]];
-		u16 c = code[in[i + 2]], d = code[in[i + 3]];
+		u16 a = code[spyre_le16(in[i])], b = code[spyre_le16(in[i + 1])];
+		u16 c = code[spyre_le16(in[i + 2])], d = code[spyre_le16(in[i + 3])];
 
 		out[i] = a;
 		out[i + 1] = b;
@@ -123,7 +123,7 @@ static void look_up(const u16 *code, u8 *to, const u8 *from, u32 n)
 		out[i + 3] = d;
 	}
 	for (; i < n; i++)
-		out[i] = code[in[i]];
+		out[i] = code[spyre_le16(in[i])];
 }
 
 void spyre_table_look_up(const struct spyre_table *table, const struct spyre_sfu_run *run)

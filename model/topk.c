@@ -182,7 +182,7 @@ static bool store(struct search *s, const struct spyre_instr *in, u8 *out)
 		.lanes = in->lanes,
 		.points = 1,
 		.v[0] = { .p = out, .format = spyre_instr_views(in)->format },
-		.v[1] = { .p = (u8 *)fp32, .format = SPYRE_FMT_IEEE_FP32 },
+		.v[1] = { .p = (u8 *)fp32, .format = SPYRE_FMT_SCRATCH_FP32 },
 	};
 	u32 i;
 
@@ -234,7 +234,7 @@ bool spyre_core_topk(struct spyre_core *core, const struct spyre_instr *in)
 		.v[0] = {
 			.p = (u8 *)scratch->fp32,
 			.stride = in->lanes * 4,
-			.format = SPYRE_FMT_IEEE_FP32,
+			.format = SPYRE_FMT_SCRATCH_FP32,
 		},
 		.v[1].format = view[1].format,
 	};

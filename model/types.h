@@ -30,4 +30,26 @@ typedef int64_t s64;
 #endif
 #endif
 
+/*
+ * Device memory is little endian on every host, since programs see elements of several
+ * widths at the same address. Host memory, and the scratch of workers, has the host's order.
+ */
+#define SPYRE_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+
+/* Between the two orders; they do nothing on a little-endian host. */
+static inline u16 spyre_le16(u16 x)
+{
+	return SPYRE_BIG_ENDIAN ? __builtin_bswap16(x) : x;
+}
+
+static inline u32 spyre_le32(u32 x)
+{
+	return SPYRE_BIG_ENDIAN ? __builtin_bswap32(x) : x;
+}
+
+static inline u64 spyre_le64(u64 x)
+{
+	return SPYRE_BIG_ENDIAN ? __builtin_bswap64(x) : x;
+}
+
 #endif /* SPYRE_MODEL_TYPES_H */

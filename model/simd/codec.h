@@ -221,14 +221,16 @@ static ALWAYS_INLINE vf int4_decode(const u8 *p)
 
 	__builtin_memcpy(&bytes, p, sizeof(bytes));
 	x = __builtin_convertvector(bytes, vp);
-	low = (vi)((x | x << 28) & 0xf0000000full);
+	/* The pair's first lane is its high half on a big-endian host. */
+	low = (vi)((SPYRE_BIG_ENDIAN ? x << 32 | x >> 4 : x | x << 28) & 0xf0000000full);
 	return __builtin_convertvector((low ^ sign) - sign, vf);
 }
 
 static ALWAYS_INLINE void int4_encode(u8 *p, vf v)
 {
 	vp x = (vp)vi_small_encode(v, 4);
-	vp_bytes bytes = __builtin_convertvector((x | x >> 28) & 0xff, vp_bytes);
+	vp one = SPYRE_BIG_ENDIAN ? x >> 32 | x << 4 : x | x >> 28;
+	vp_bytes bytes = __builtin_convertvector(one & 0xff, vp_bytes);
 
 	__builtin_memcpy(p, &bytes, sizeof(bytes));
 }
@@ -249,18 +251,36 @@ static ALWAYS_INLINE void vb_store(u8 *p, vb x)
 typedef s8 vb_signed __attribute__((vector_size(VL)));
 typedef s16 vh_signed __attribute__((vector_size(2 * VL)));
 
+/*
+ * Formats of a worker's scratch that differ from those of device memory (format.h): none on a
+ * little-endian host, where IEEE_FP32 and IEEE_INT32 are both.
+ */
+static ALWAYS_INLINE bool is_scratch_float(u32 format)
+{
+	return SPYRE_BIG_ENDIAN && format == SPYRE_FMT_SCRATCH_FP32;
+}
+
+static ALWAYS_INLINE bool is_scratch_integer(u32 format)
+{
+	return SPYRE_BIG_ENDIAN && format == SPYRE_FMT_SCRATCH_INT32;
+}
+
 /* @format is a constant in every performance-critical caller. */
 static ALWAYS_INLINE vf vf_load(u32 format, const u8 *p)
 {
+	if (is_scratch_float(format))
+		return *(const vf_mem *)p;
+	if (is_scratch_integer(format))
+		return __builtin_convertvector((vi)*(const vf_mem *)p, vf);
 	switch (format) {
 	case SPYRE_FMT_IEEE_FP32:
-		return *(const vf_mem *)p;
+		return vf_le(*(const vf_mem *)p);
 	case SPYRE_FMT_SEN169_FP16:
-		return dl16_decode(*(const vh_mem *)p);
+		return dl16_decode(vh_le(*(const vh_mem *)p));
 	case SPYRE_FMT_IEEE_FP16:
-		return fp16_decode(*(const vh_mem *)p);
+		return fp16_decode(vh_le(*(const vh_mem *)p));
 	case SPYRE_FMT_BFLOAT16:
-		return bf16_decode(*(const vh_mem *)p);
+		return bf16_decode(vh_le(*(const vh_mem *)p));
 	case SPYRE_FMT_SEN143_FP8:
 		return fp8_143_decode(vb_load(p));
 	case SPYRE_FMT_SEN152_FP8:
@@ -272,28 +292,36 @@ static ALWAYS_INLINE vf vf_load(u32 format, const u8 *p)
 			__builtin_convertvector((vb_signed)vb_load(p), vi), vf);
 	case SPYRE_FMT_SENINT16:
 		return __builtin_convertvector(
-			__builtin_convertvector((vh_signed)*(const vh_mem *)p, vi), vf);
+			__builtin_convertvector((vh_signed)vh_le(*(const vh_mem *)p), vi), vf);
 	case SPYRE_FMT_IEEE_INT32:
-		return __builtin_convertvector((vi)*(const vf_mem *)p, vf);
+		return __builtin_convertvector((vi)vf_le(*(const vf_mem *)p), vf);
 	default:	/* SENUINT32 */
-		return uint32_decode((vu)*(const vf_mem *)p);
+		return uint32_decode((vu)vf_le(*(const vf_mem *)p));
 	}
 }
 
 static ALWAYS_INLINE void vf_store(u32 format, u8 *p, vf x)
 {
+	if (is_scratch_float(format)) {
+		*(vf_mem *)p = vf_select(x != x, vf_nan(), x);
+		return;
+	}
+	if (is_scratch_integer(format)) {
+		*(vf_mem *)p = (vf)vi_int32_encode(x);
+		return;
+	}
 	switch (format) {
 	case SPYRE_FMT_IEEE_FP32:
-		*(vf_mem *)p = vf_select(x != x, vf_nan(), x);
+		*(vf_mem *)p = vf_le(vf_select(x != x, vf_nan(), x));
 		break;
 	case SPYRE_FMT_SEN169_FP16:
-		*(vh_mem *)p = dl16_encode(x);
+		*(vh_mem *)p = vh_le(dl16_encode(x));
 		break;
 	case SPYRE_FMT_IEEE_FP16:
-		*(vh_mem *)p = fp16_encode(x);
+		*(vh_mem *)p = vh_le(fp16_encode(x));
 		break;
 	case SPYRE_FMT_BFLOAT16:
-		*(vh_mem *)p = bf16_encode(x);
+		*(vh_mem *)p = vh_le(bf16_encode(x));
 		break;
 	case SPYRE_FMT_SEN143_FP8:
 		vb_store(p, fp8_143_encode(x));
@@ -308,19 +336,21 @@ static ALWAYS_INLINE void vf_store(u32 format, u8 *p, vf x)
 		vb_store(p, vb_narrow(vi_small_encode(x, 8)));
 		break;
 	case SPYRE_FMT_SENINT16:
-		*(vh_mem *)p = vh_narrow(vi_small_encode(x, 16));
+		*(vh_mem *)p = vh_le(vh_narrow(vi_small_encode(x, 16)));
 		break;
 	case SPYRE_FMT_IEEE_INT32:
-		*(vf_mem *)p = (vf)vi_int32_encode(x);
+		*(vf_mem *)p = vf_le((vf)vi_int32_encode(x));
 		break;
 	default:
-		*(vf_mem *)p = (vf)vi_uint32_encode(x);
+		*(vf_mem *)p = vf_le((vf)vi_uint32_encode(x));
 	}
 }
 
 /* Bytes of @lanes elements of a format of the SFU. */
 static ALWAYS_INLINE long vf_bytes(u32 format, long lanes)
 {
+	if (is_scratch_float(format) || is_scratch_integer(format))
+		return lanes * 4;
 	switch (format) {
 	case SPYRE_FMT_SEN143_FP8:
 	case SPYRE_FMT_SEN152_FP8:
@@ -358,7 +388,10 @@ static ALWAYS_INLINE void vf_store_part(u32 format, u8 *p, vf x, long n)
 static ALWAYS_INLINE vf vf_load_splat(u32 format, const u8 *p)
 {
 	if (format == SPYRE_FMT_SEN169_FP16)
-		return dl16_decode(*(const u16_mem *)p - (vh){ 0 });
+		return dl16_decode(vh_le(*(const u16_mem *)p - (vh){ 0 }));
+	/* Swapped bytes may not pass through a float, which could be a signalling NaN. */
+	if (format == SPYRE_FMT_IEEE_FP32 && SPYRE_BIG_ENDIAN)
+		return (vf)vu_le(vu_splat(*(const u32_mem *)p));
 	if (format == SPYRE_FMT_IEEE_FP32)
 		return vf_splat(*(const f32_mem *)p);
 	return vf_splat(vf_load_part(format, p, 1)[0]);
@@ -369,14 +402,15 @@ static ALWAYS_INLINE void dl16_store(u8 *p, vh code, bool stream)
 {
 #ifdef V_STREAM_HALF
 	if (stream) {
-		V_STREAM_HALF(p, code);
+		V_STREAM_HALF(p, vh_le(code));
 		return;
 	}
 #endif
-	*(vh_mem *)p = code;
+	*(vh_mem *)p = vh_le(code);
 }
 
-static ALWAYS_INLINE void hl_store(u8 *p, hl x, bool stream)
+/* Stores bytes as they are; hl_store() stores codes. */
+static ALWAYS_INLINE void hl_store_raw(u8 *p, hl x, bool stream)
 {
 #ifdef V_STREAM
 	if (stream) {
@@ -387,6 +421,8 @@ static ALWAYS_INLINE void hl_store(u8 *p, hl x, bool stream)
 	*(hl_mem *)p = x;
 }
 
+#define hl_store(p, code, stream) hl_store_raw(p, hl_le(code), stream)
+
 /*
  * Two vectors of DL16 numbers, for units that decode and encode them faster than one. The lanes
  * have an order of the unit's own, unless the function's name says otherwise.
@@ -394,12 +430,12 @@ static ALWAYS_INLINE void hl_store(u8 *p, hl x, bool stream)
 #ifdef DL16_PAIRS
 static ALWAYS_INLINE struct vf_two dl16_load_pair(const u8 *p)
 {
-	return dl16_pair_decode((v16hi)*(const hl_mem *)p);
+	return dl16_pair_decode((v16hi)hl_le(*(const hl_mem *)p));
 }
 
 static ALWAYS_INLINE struct vf_two dl16_load_ordered(const u8 *p)
 {
-	return dl16_pair_decode(dl16_pair_order((v16hi)*(const hl_mem *)p));
+	return dl16_pair_decode(dl16_pair_order((v16hi)hl_le(*(const hl_mem *)p)));
 }
 
 static ALWAYS_INLINE void dl16_store_pair(u8 *p, struct vf_two x, bool stream)
@@ -409,7 +445,7 @@ static ALWAYS_INLINE void dl16_store_pair(u8 *p, struct vf_two x, bool stream)
 
 static ALWAYS_INLINE void dl16_store_ordered(u8 *p, struct vf_two x)
 {
-	*(hl_mem *)p = (hl)dl16_pair_order(dl16_pair_encode(x));
+	*(hl_mem *)p = hl_le((hl)dl16_pair_order(dl16_pair_encode(x)));
 }
 #else
 struct vf_two {
@@ -419,7 +455,8 @@ struct vf_two {
 static ALWAYS_INLINE struct vf_two dl16_load_pair(const u8 *p)
 {
 	return (struct vf_two) {
-		dl16_decode(*(const vh_mem *)p), dl16_decode(*(const vh_mem *)(p + 2 * VL)),
+		dl16_decode(vh_le(*(const vh_mem *)p)),
+		dl16_decode(vh_le(*(const vh_mem *)(p + 2 * VL))),
 	};
 }
 
@@ -448,13 +485,13 @@ static ALWAYS_INLINE struct vf_two vf_two_swap(struct vf_two x)
 /* Two vectors of fp32 in order. */
 static ALWAYS_INLINE struct vf_two vf_two_load(const u8 *p)
 {
-	return (struct vf_two) { *(const vf_mem *)p, *(const vf_mem *)(p + 4 * VL) };
+	return (struct vf_two) { vf_le(*(const vf_mem *)p), vf_le(*(const vf_mem *)(p + 4 * VL)) };
 }
 
 static ALWAYS_INLINE void vf_two_store(u8 *p, struct vf_two x)
 {
-	*(vf_mem *)p = x.first;
-	*(vf_mem *)(p + 4 * VL) = x.second;
+	*(vf_mem *)p = vf_le(x.first);
+	*(vf_mem *)(p + 4 * VL) = vf_le(x.second);
 }
 
 #endif /* SPYRE_MODEL_SIMD_CODEC_H */

@@ -30,6 +30,8 @@ static ALWAYS_INLINE void prefetch_row(const struct spyre_convert_run *run, cons
 /* Widens integer element i like a C cast. */
 static s64 integer_load(u32 format, const u8 *p, long i)
 {
+	if (is_scratch_integer(format))
+		return (s32)((const u32_mem *)p)[i];
 	switch (format) {
 	case SPYRE_FMT_BOOL:
 		return p[i] != 0;
@@ -38,19 +40,23 @@ static s64 integer_load(u32 format, const u8 *p, long i)
 	case SPYRE_FMT_SENINT8:
 		return (s8)p[i];
 	case SPYRE_FMT_SENINT16:
-		return (s16)((const u16_mem *)p)[i];
+		return (s16)spyre_le16(((const u16_mem *)p)[i]);
 	case SPYRE_FMT_IEEE_INT32:
-		return (s32)((const u32_mem *)p)[i];
+		return (s32)spyre_le32(((const u32_mem *)p)[i]);
 	case SPYRE_FMT_SENUINT32:
-		return ((const u32_mem *)p)[i];
+		return spyre_le32(((const u32_mem *)p)[i]);
 	default:
-		return ((const u64_mem *)p)[i];
+		return spyre_le64(((const u64_mem *)p)[i]);
 	}
 }
 
 /* Narrows like a C cast. */
 static void integer_store(u32 format, u8 *p, long i, s64 x)
 {
+	if (is_scratch_integer(format)) {
+		((u32_mem *)p)[i] = x;
+		return;
+	}
 	switch (format) {
 	case SPYRE_FMT_BOOL:
 		p[i] = x != 0;
@@ -60,14 +66,14 @@ static void integer_store(u32 format, u8 *p, long i, s64 x)
 		p[i] = x;
 		break;
 	case SPYRE_FMT_SENINT16:
-		((u16_mem *)p)[i] = x;
+		((u16_mem *)p)[i] = spyre_le16(x);
 		break;
 	case SPYRE_FMT_IEEE_INT32:
 	case SPYRE_FMT_SENUINT32:
-		((u32_mem *)p)[i] = x;
+		((u32_mem *)p)[i] = spyre_le32(x);
 		break;
 	default:
-		((u64_mem *)p)[i] = x;
+		((u64_mem *)p)[i] = spyre_le64(x);
 	}
 }
 
@@ -102,14 +108,25 @@ static ALWAYS_INLINE bool is_sfu_integer(u32 format)
 {
 	return format == SPYRE_FMT_SENINT4 || format == SPYRE_FMT_SENINT8 ||
 	       format == SPYRE_FMT_SENINT16 || format == SPYRE_FMT_IEEE_INT32 ||
-	       format == SPYRE_FMT_SENUINT32;
+	       format == SPYRE_FMT_SENUINT32 || is_scratch_integer(format);
 }
 
 static ALWAYS_INLINE bool is_sfu_float(u32 format)
 {
 	return format == SPYRE_FMT_SEN169_FP16 || format == SPYRE_FMT_IEEE_FP32 ||
 	       format == SPYRE_FMT_IEEE_FP16 || format == SPYRE_FMT_BFLOAT16 ||
-	       format == SPYRE_FMT_SEN143_FP8 || format == SPYRE_FMT_SEN152_FP8;
+	       format == SPYRE_FMT_SEN143_FP8 || format == SPYRE_FMT_SEN152_FP8 ||
+	       is_scratch_float(format);
+}
+
+/* fp64 by its bits, which are swapped before they are a number. */
+static double double_load(const u8 *p, long i)
+{
+	u64 bits = spyre_le64(((const u64_mem *)p)[i]);
+	double x;
+
+	__builtin_memcpy(&x, &bits, sizeof(x));
+	return x;
 }
 
 /* Formats that only hosts have are loaded element by element. */
@@ -120,7 +137,7 @@ static NOINLINE void host_load(vf *tile, u32 format, const u8 *p, long n)
 
 	if (format == SPYRE_FMT_FP64) {
 		for (i = 0; i < n; i++)
-			x[i] = (float)((const f64_mem *)p)[i];
+			x[i] = (float)double_load(p, i);
 	} else {
 		for (i = 0; i < n; i++)
 			x[i] = (float)integer_load(format, p, i);
@@ -145,6 +162,8 @@ static NOINLINE void host_store(const vf *tile, u32 format, u8 *p, long n)
 		else
 			((f64_mem *)p)[i] = x[i];
 	}
+	for (i = 0; SPYRE_BIG_ENDIAN && i < n; i++)
+		((u64_mem *)p)[i] = spyre_le64(((u64_mem *)p)[i]);
 }
 
 /* The formats are constants and have whole bytes. */
@@ -153,7 +172,7 @@ static ALWAYS_INLINE void convert_part(u8 *dst, u32 to, const u8 *src, u32 from,
 	if (n < VL)
 		vf_store_part(to, dst, vf_load_part(from, src, n), n);
 	else if (to == SPYRE_FMT_IEEE_FP32 && from == SPYRE_FMT_SEN169_FP16)
-		*(vf_mem *)dst = vf_load(from, src);	/* its NaN is canonical already */
+		*(vf_mem *)dst = vf_le(vf_load(from, src));	/* its NaN is canonical already */
 	else
 		vf_store(to, dst, vf_load(from, src));
 }
@@ -187,14 +206,14 @@ static ALWAYS_INLINE void convert_rows(const struct spyre_convert_run *run, u32 
 /* Widens HL numbers; returns false without it if some are special. */
 static ALWAYS_INLINE bool widen_pair(u8 *dst, const u8 *src, u32 from)
 {
-	hl code = HL_SPREAD((hl)*(const hl_mem *)src);
+	hl code = HL_SPREAD((hl)hl_le(*(const hl_mem *)src));
 	hl mag = code & V_KEEP((hl){ 0 } + 0x7fff);
 	struct hl_pair pair = hl_widen(from, code, mag);
 
 	if (__builtin_expect(hl_any((hls)mag >= (s16)hl_least_special(from)), 0))
 		return false;
-	((vf_mem *)dst)[0] = pair.low;
-	((vf_mem *)dst)[1] = pair.high;
+	((vf_mem *)dst)[0] = vf_le(pair.low);
+	((vf_mem *)dst)[1] = vf_le(pair.high);
 	return true;
 }
 
@@ -269,13 +288,13 @@ static ALWAYS_INLINE void hl_store_part(u8 *p, hl x, long n)
 
 static ALWAYS_INLINE hl hl_load(const u8 *src, long n)
 {
-	return n < HL ? HL_LOAD_PART(src, n) : (hl)*(const hl_mem *)src;
+	return n < HL ? hl_le(HL_LOAD_PART(src, n)) : (hl)hl_le(*(const hl_mem *)src);
 }
 
 static ALWAYS_INLINE void hl_store_first(u8 *dst, hl x, long n, bool stream)
 {
 	if (n < HL)
-		HL_STORE_PART(dst, x, n);
+		HL_STORE_PART(dst, hl_le(x), n);
 	else
 		hl_store(dst, x, stream);
 }
@@ -416,12 +435,17 @@ static NOINLINE void convert_fp16_dl16(const struct spyre_convert_run *run)
 	}
 }
 
+static u32 format_bits(u32 format)
+{
+	return is_scratch_float(format) || is_scratch_integer(format) ? 32 : spyre_fmt_bits(format);
+}
+
 static NOINLINE void convert_tiles(const struct spyre_convert_run *run)
 {
 	u32 to = run->dst_format, from = run->src_format;
 	bool sfu_to = is_sfu_float(to) || (is_sfu_integer(to) && !run->cast);
 	bool sfu_from = is_sfu_float(from) || is_sfu_integer(from);
-	u32 to_bits = spyre_fmt_bits(to), from_bits = spyre_fmt_bits(from);
+	u32 to_bits = format_bits(to), from_bits = format_bits(from);
 	vf tile[TILE_VECS];
 	long row, lane, n;
 
@@ -467,12 +491,41 @@ static ALWAYS_INLINE bool is_float_format(u32 format)
 	return is_sfu_float(format) || format == SPYRE_FMT_FP64;
 }
 
+#if SPYRE_BIG_ENDIAN
+CONVERT_INSTANCE(convert_scratch_dl16, SPYRE_FMT_SCRATCH_FP32, SPYRE_FMT_SEN169_FP16)
+CONVERT_INSTANCE(convert_scratch_bf16, SPYRE_FMT_SCRATCH_FP32, SPYRE_FMT_BFLOAT16)
+CONVERT_INSTANCE(convert_scratch_fp32, SPYRE_FMT_SCRATCH_FP32, SPYRE_FMT_IEEE_FP32)
+CONVERT_INSTANCE(convert_dl16_scratch, SPYRE_FMT_SEN169_FP16, SPYRE_FMT_SCRATCH_FP32)
+
+/* The usual formats of the PT's inputs and sums; returns false for others. */
+static bool convert_scratch(const struct spyre_convert_run *run)
+{
+	u32 to = run->dst_format, from = run->src_format;
+
+	if (to == SPYRE_FMT_SCRATCH_FP32 && from == SPYRE_FMT_SEN169_FP16)
+		convert_scratch_dl16(run);
+	else if (to == SPYRE_FMT_SCRATCH_FP32 && from == SPYRE_FMT_BFLOAT16)
+		convert_scratch_bf16(run);
+	else if (to == SPYRE_FMT_SCRATCH_FP32 && from == SPYRE_FMT_IEEE_FP32)
+		convert_scratch_fp32(run);
+	else if (to == SPYRE_FMT_SEN169_FP16 && from == SPYRE_FMT_SCRATCH_FP32)
+		convert_dl16_scratch(run);
+	else
+		return false;
+	return true;
+}
+#else
+#define convert_scratch(run) false
+#endif
+
 #define PAIR(to, from) ((to) << 8 | (from))
 
 static void unit_convert(const struct spyre_convert_run *run)
 {
 	u32 to = run->dst_format, from = run->src_format;
 
+	if (convert_scratch(run))
+		return;
 	switch (PAIR(to, from)) {
 	case PAIR(SPYRE_FMT_SEN169_FP16, SPYRE_FMT_IEEE_FP16):
 		return convert_dl16_fp16(run);

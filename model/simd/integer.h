@@ -34,10 +34,12 @@ static NOINLINE void int32_load(vi *tile, u32 format, const u8 *p, long n)
 	if (n < TILE) {
 		__builtin_memset(tile, 0, 4 * TILE);
 		__builtin_memcpy(tile, p, 4 * n);
+		for (i = 0; SPYRE_BIG_ENDIAN && i < TILE_VECS; i++)
+			tile[i] = (vi)vu_le((vu)tile[i]);
 		return;
 	}
 	for (i = 0; i < TILE_VECS; i++)
-		tile[i] = *(const vi_mem *)(p + 4 * i * VL);
+		tile[i] = (vi)vu_le((vu)*(const vi_mem *)(p + 4 * i * VL));
 }
 
 static ALWAYS_INLINE u32 integer_bits(u32 format)
@@ -52,6 +54,21 @@ static ALWAYS_INLINE u32 integer_bits(u32 format)
 	default:
 		return 32;
 	}
+}
+
+/* Stores @n < TILE lanes. */
+static ALWAYS_INLINE void int32_store_part(u8 *p, const vi *tile, long n)
+{
+	vi x[TILE_VECS];
+	long i;
+
+	if (!SPYRE_BIG_ENDIAN) {
+		__builtin_memcpy(p, tile, 4 * n);
+		return;
+	}
+	for (i = 0; i < TILE_VECS; i++)
+		x[i] = (vi)vu_le((vu)tile[i]);
+	__builtin_memcpy(p, x, 4 * n);
 }
 
 /* A smaller integer keeps the low bits; a float is rounded to fp32 first. */
@@ -69,11 +86,11 @@ static NOINLINE void int32_store(const vi *tile, u32 format, u8 *p, long n)
 		return;
 	}
 	if (n < TILE) {
-		__builtin_memcpy(p, tile, 4 * n);
+		int32_store_part(p, tile, n);
 		return;
 	}
 	for (i = 0; i < TILE_VECS; i++)
-		*(vi_mem *)(p + 4 * i * VL) = tile[i];
+		*(vi_mem *)(p + 4 * i * VL) = (vi)vu_le((vu)tile[i]);
 }
 
 /* Loads the element at @p into all lanes. */

@@ -180,7 +180,7 @@ static ALWAYS_INLINE bool pt_row_pairs(const struct spyre_pt_row_run *run, u32 f
 		pt_prefetch(run, b);
 #pragma GCC unroll 8
 		for (i = 0; i < 64 / HL; i++) {
-			hl code = *(const hl_mem *)(b + i * 2 * HL);
+			hl code = hl_le(*(const hl_mem *)(b + i * 2 * HL));
 			hl mag = code & magnitude;
 			struct hl_pair line = hl_widen(format, code, mag);
 

@@ -340,8 +340,8 @@ static ALWAYS_INLINE void reduce_order_end(vf *acc, enum combine how, const stru
 		hl best = (hl)dl16_flip(order->best[i]);
 		u8 code[4 * VL];
 
-		*(hl_mem *)code = hl_select(order->numbers[i] == 0, (hl){ 0 } + SPYRE_DL16_NAN,
-					    best);
+		*(hl_mem *)code = hl_le(hl_select(order->numbers[i] == 0,
+						  (hl){ 0 } + SPYRE_DL16_NAN, best));
 		acc[2 * i] = reduce_apply(how, acc[2 * i], vf_load(SPYRE_FMT_SEN169_FP16, code),
 					  (vf){ 0 });
 		acc[2 * i + 1] = reduce_apply(how, acc[2 * i + 1],
@@ -377,7 +377,7 @@ static ALWAYS_INLINE void reduce_order(const struct spyre_reduce_run *run, enum 
 			reduce_prefetch(run, p);
 #pragma GCC unroll 8
 			for (i = 0; i < 64 / HL; i++) {
-				hls x = (hls)*(const hl_mem *)(p + i * 2 * HL);
+				hls x = (hls)hl_le(*(const hl_mem *)(p + i * 2 * HL));
 				hls *best = &order[row].best[i], *numbers = &order[row].numbers[i];
 				hls number = (x & 0x7fff) ^ SPYRE_DL16_NAN;
 

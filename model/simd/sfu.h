@@ -175,7 +175,7 @@ static ALWAYS_INLINE bool sfu_numbers(const struct sfu_loop *l, const struct sfu
 			x[i] = y[i] = in[i].splat;
 			continue;
 		}
-		code = (v16hi)*(const hl_mem *)(in[i].p + 2 * lane);
+		code = (v16hi)hl_le(*(const hl_mem *)(in[i].p + 2 * lane));
 		pair = dl16_pair_finite(code, &most);
 		x[i] = pair.first;
 		y[i] = pair.second;
@@ -206,7 +206,7 @@ static ALWAYS_INLINE vh sfu_codes(const struct sfu_loop *l, const struct sfu_inp
 			x[i] = in[i].splat;
 			continue;
 		}
-		code = *(const vh_mem *)(in[i].p + 2 * lane);
+		code = vh_le(*(const vh_mem *)(in[i].p + 2 * lane));
 		*doubled = VH_MAX(*doubled, code + code);
 		x[i] = dl16_finite(code);
 	}

@@ -72,10 +72,17 @@ TILE_FORMAT(int8, SPYRE_FMT_SENINT8)
 TILE_FORMAT(int16, SPYRE_FMT_SENINT16)
 TILE_FORMAT(int32, SPYRE_FMT_IEEE_INT32)
 TILE_FORMAT(uint32, SPYRE_FMT_SENUINT32)
+/* Not used on a little-endian host. */
+TILE_FORMAT(scratch_fp32, SPYRE_FMT_SCRATCH_FP32)
+TILE_FORMAT(scratch_int32, SPYRE_FMT_SCRATCH_INT32)
 
 static void tile_load(vf *tile, u32 format, const u8 *p, long n)
 {
 	n = n < TILE ? n : TILE;
+	if (is_scratch_float(format))
+		return tile_load_scratch_fp32(tile, p, n);
+	if (is_scratch_integer(format))
+		return tile_load_scratch_int32(tile, p, n);
 	switch (format) {
 	case SPYRE_FMT_SEN169_FP16:
 		return tile_load_dl16(tile, p, n);
@@ -105,6 +112,10 @@ static void tile_load(vf *tile, u32 format, const u8 *p, long n)
 static void tile_store(const vf *tile, u32 format, u8 *p, long n)
 {
 	n = n < TILE ? n : TILE;
+	if (is_scratch_float(format))
+		return tile_store_scratch_fp32(tile, p, n);
+	if (is_scratch_integer(format))
+		return tile_store_scratch_int32(tile, p, n);
 	switch (format) {
 	case SPYRE_FMT_SEN169_FP16:
 		return tile_store_dl16(tile, p, n);

@@ -118,7 +118,7 @@ static ALWAYS_INLINE void copy_rows(const struct spyre_copy_run *run, bool strea
 		__builtin_prefetch((const u8 *)ahead, 0, 2);
 		__builtin_prefetch((const u8 *)(ahead + 64), 0, 2);
 		for (i = 0; i + 2 * HL <= run->bytes; i += 2 * HL)
-			hl_store(dst + i, *(const hl_mem *)(src + i), stream);
+			hl_store_raw(dst + i, *(const hl_mem *)(src + i), stream);
 		if (i < run->bytes)
 			__builtin_memcpy(dst + i, src + i, run->bytes - i);
 	}

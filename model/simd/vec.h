@@ -80,6 +80,38 @@ static ALWAYS_INLINE bool hl_any(hls mask)
 #endif
 }
 
+/*
+ * Between the order of device memory, which is little endian (types.h), and the host's: around
+ * each load and store of elements, and nowhere else in a unit.
+ */
+#if SPYRE_BIG_ENDIAN
+static ALWAYS_INLINE vh vh_le(vh x)
+{
+	return x << 8 | x >> 8;
+}
+
+static ALWAYS_INLINE hl hl_le(hl x)
+{
+	return x << 8 | x >> 8;
+}
+
+static ALWAYS_INLINE vu vu_le(vu x)
+{
+	x = x << 16 | x >> 16;
+	return (x & 0x00ff00ff) << 8 | (x >> 8 & 0x00ff00ff);
+}
+
+static ALWAYS_INLINE vf vf_le(vf x)
+{
+	return (vf)vu_le((vu)x);
+}
+#else
+#define vh_le(x) (x)
+#define hl_le(x) (x)
+#define vu_le(x) (x)
+#define vf_le(x) (x)
+#endif
+
 static ALWAYS_INLINE vf vf_splat(float x)
 {
 	return x - (vf){ 0 };
