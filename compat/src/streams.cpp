@@ -3,6 +3,7 @@
 #include <spyre/memory.h>
 #include <spyre/stream.h>
 
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -64,8 +65,11 @@ Range range_of(const DmaParams &params)
 	return range;
 }
 
-/* Repeats the bits of @value until they fill at least a byte, and returns their bytes. */
-std::size_t encode_pattern(DataFormats format, double value, void *pattern)
+/*
+ * Repeats the bits of @value until they fill at least a byte, and returns their bytes, in the
+ * little endian of device memory.
+ */
+std::size_t encode_pattern(DataFormats format, double value, unsigned char *pattern)
 {
 	const double values[4] = { value, value, value, value };
 	const spyre_format number = spyre_compat::to_spyre(format);
@@ -73,6 +77,8 @@ std::size_t encode_pattern(DataFormats format, double value, void *pattern)
 	const std::size_t count = format == DataFormats::SENINT4 ? 2 : 1;
 
 	check(spyre_format_encode(number, values, count, pattern), "cannot fill memory");
+	if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+		std::reverse(pattern, pattern + bytes);
 	return bytes ? bytes : 1;
 }
 }

@@ -326,7 +326,8 @@ SPYRE_API spyre_status spyre_memcpy_d2d_async(spyre_stream *stream, spyre_devptr
 /**
  * Queues a fill of @bytes of device memory with repetitions of @pattern and returns.
  * @pattern_bytes is 1, 2, 4, 8 or 16, and @bytes a multiple of it; the pattern is
- * copied. Since 0.1.
+ * copied, byte by byte: its elements are little endian, as device memory is on every
+ * host. Since 0.1.
  * Errors: those of spyre_memcpy_h2d().
  */
 SPYRE_API spyre_status spyre_memset_async(spyre_stream *stream, spyre_devptr target,

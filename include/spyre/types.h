@@ -179,8 +179,9 @@ SPYRE_API spyre_format spyre_format_from_name(const char *name);
 SPYRE_API size_t spyre_format_bytes(spyre_format format);
 
 /**
- * Converts @count numbers to elements of @format and stores them one after the other at
- * @elements, which needs no alignment and must not overlap @numbers. SENINT4 has two
+ * Converts @count numbers to elements of @format and stores them one after the other, in
+ * the host's byte order, at @elements, which needs no alignment and must not overlap
+ * @numbers. SENINT4 has two
  * elements in a byte, the first in the low half; the last byte of an odd count ends
  * with 0. Floating-point formats get the bits that a copy of an FP64 tensor to the card
  * stores: rounded to fp32 and then to @format (docs/numerics.md); FP64 itself is not

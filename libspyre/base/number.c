@@ -115,6 +115,12 @@ static spyre_status check(const char *function, spyre_format format, const doubl
 	return SPYRE_SUCCESS;
 }
 
+/* The low @bytes of @code, in the host's order. */
+static void *low_bytes(uint64_t *code, size_t bytes)
+{
+	return (uint8_t *)code + (SPYRE_BIG_ENDIAN ? sizeof(*code) - bytes : 0);
+}
+
 spyre_status spyre_format_encode(spyre_format format, const double *numbers, size_t count,
 				 void *elements)
 {
@@ -126,7 +132,7 @@ spyre_status spyre_format_encode(spyre_format format, const double *numbers, siz
 		uint64_t code = encode(format, numbers[i]);
 
 		if (bytes)
-			memcpy(p + i * bytes, &code, bytes);
+			memcpy(p + i * bytes, low_bytes(&code, bytes), bytes);
 		else if (i % 2)		/* SENINT4: the second of a pair is the high half */
 			p[i / 2] = (uint8_t)(p[i / 2] | code << 4);
 		else
@@ -146,7 +152,7 @@ spyre_status spyre_format_decode(spyre_format format, const void *elements, size
 		uint64_t code = 0;
 
 		if (bytes)
-			memcpy(&code, p + i * bytes, bytes);
+			memcpy(low_bytes(&code, bytes), p + i * bytes, bytes);
 		else
 			code = p[i / 2] >> (i % 2 ? 4 : 0);
 		numbers[i] = decode(format, code);

@@ -4,7 +4,8 @@
  * sticks only, so the bytes before the first whole stick go through a scratch
  * stick of the stream and a device copy, which takes any address; the rest is
  * moved as rows of 256 int64, rows of 256 bytes and one short row, without
- * conversion.
+ * conversion. The DMA engine of a big-endian host swaps the bytes of elements, but
+ * these bytes have no order, so they are elements of one byte there.
  */
 #include <inttypes.h>
 
@@ -82,7 +83,9 @@ static void add_head(struct linear *l, uint64_t scratch, uint64_t device, void *
 
 static void add_body(struct linear *l, uint64_t device, char *host, uint64_t bytes)
 {
-	static const enum spyre_fmt formats[] = { SPYRE_FMT_IEEE_INT64, SPYRE_FMT_SENINT8 };
+	static const enum spyre_fmt formats[] = {
+		SPYRE_BIG_ENDIAN ? SPYRE_FMT_SENINT8 : SPYRE_FMT_IEEE_INT64, SPYRE_FMT_SENINT8,
+	};
 
 	for (int i = 0; i < 2; i++) {
 		uint64_t row = ROW_LANES * spyre_fmt_bytes(formats[i]);
