@@ -8,7 +8,9 @@
  */
 #include "tests/fuzz/bundles.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/order.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,7 +161,6 @@ static void check_load(const void *data, size_t size, bool whole, bool compiled)
 
 static bool run(const uint8_t *data, size_t size)
 {
-	struct code_image_header *h;
 	struct spyre_bundle bundle;
 	struct code_files files;
 	struct code_key key;
@@ -169,11 +170,10 @@ static bool run(const uint8_t *data, size_t size)
 	if (!copy)
 		fuzz_fail("no memory");
 	memcpy(copy, data, size);
-	if (size >= sizeof(*h)) {
-		h = (void *)copy;
-		h->magic = CODE_IMAGE_MAGIC;
-		h->size = size;
-		h->sum = code_image_sum(copy, size);
+	if (size >= sizeof(struct code_image_header)) {
+		put_le(copy + offsetof(struct code_image_header, magic), CODE_IMAGE_MAGIC, 4);
+		put_le(copy + offsetof(struct code_image_header, size), size, 8);
+		code_image_seal(copy, size);
 	}
 	decoded = !code_image_decode(copy, size, &bundle, &key, &files);
 	if (decoded) {

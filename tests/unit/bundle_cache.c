@@ -13,6 +13,7 @@
 #include "libspyre/sdsc/cache/code_image.h"
 #include "libspyre/sdsc/load.h"
 #include "runtime_check.h"
+#include "tests/order.h"
 
 #define BINARY "spyreCodeDir/init_binary.bin"
 #define PLAN "spyreCodeDir/spyrecode.json"
@@ -160,9 +161,7 @@ END_TEST
 /* An attacker corrects the checksum, but must not affect the tables. */
 static void forge(uint8_t *data, size_t size)
 {
-	struct code_image_header *h = (void *)data;
-
-	h->sum = code_image_sum(data, size);
+	code_image_seal(data, size);
 	write_binary(data, size);
 }
 
@@ -224,7 +223,7 @@ START_TEST(hostile)
 		/* The name must be a terminated string. */
 		if (forgeries[i].at == name + 124)
 			memset(copy + name, 'x', 124);
-		memcpy(copy + forgeries[i].at, &forgeries[i].word, sizeof(forgeries[i].word));
+		put_le(copy + forgeries[i].at, forgeries[i].word, 4);
 		forge(copy, size);
 		ck_assert_msg(!load(), "forgery %zu is taken", i);
 	}
@@ -237,7 +236,6 @@ END_TEST
 START_TEST(hostile_program)
 {
 	spyre_context *context = open_card();
-	struct code_image_header *h;
 	struct spyre_bundle bundle;
 	spyre_kernel *kernel;
 	uint8_t *data;
@@ -245,10 +243,10 @@ START_TEST(hostile_program)
 
 	ck_assert(!load());
 	data = read_binary(&size);
-	h = (void *)data;
 	/* The last view, at the end of the program. */
-	data[h->image_offset + h->image_bytes - sizeof(struct spyre_view) +
-	     offsetof(struct spyre_view, offset) + 2] ^= 0xff;
+	data[get_le(data + offsetof(struct code_image_header, image_offset), 8) +
+	     get_le(data + offsetof(struct code_image_header, image_bytes), 8) -
+	     sizeof(struct spyre_view) + offsetof(struct spyre_view, offset) + 2] ^= 0xff;
 	forge(data, size);
 	free(data);
 	ck_ok(spyre_bundle_load(folder, 32, CODE_CACHE_ON, &bundle, NULL));
@@ -267,7 +265,7 @@ END_TEST
 START_TEST(hostile_symbols)
 {
 	const struct bundle_options options = { .max_cores = 32 };
-	struct code_image_header *h;
+	const size_t flags = offsetof(struct code_image_header, flags);
 	struct bundle_source *source;
 	struct spyre_counters cost;
 	struct spyre_bundle bundle = { 0 };
@@ -283,9 +281,8 @@ START_TEST(hostile_symbols)
 	ck_assert_uint_eq(bundle.num_symbols, 1);
 	spyre_bundle_fini(&bundle);
 	data = read_binary(&size);
-	h = (void *)data;
-	ck_assert(h->flags & CODE_IMAGE_SYMBOLS);
-	h->flags &= ~CODE_IMAGE_SYMBOLS;
+	ck_assert(data[flags] & CODE_IMAGE_SYMBOLS);
+	data[flags] &= ~CODE_IMAGE_SYMBOLS;
 	forge(data, size);
 	free(data);
 	ck_ok(spyre_bundle_load(folder, 32, CODE_CACHE_ON, &bundle, &source));

@@ -6,6 +6,7 @@
 #include "bundle_files.h"
 #include "libspyre/sdsc/cache/code_image.h"
 #include "runtime_check.h"
+#include "tests/order.h"
 
 #define ROWS 64
 #define COLUMNS 128
@@ -145,6 +146,32 @@ START_TEST(equals_file)
 }
 END_TEST
 
+/* The file is little endian, whatever host wrote it. */
+START_TEST(byte_order)
+{
+	static const uint8_t magic[] = "SYPB", program_magic[] = "SYPG";
+	uint8_t *image, *program;
+	uint64_t at, size;
+	size_t bytes;
+
+	image = make_image("add", 3, &bytes);
+	ck_assert_mem_eq(image, magic, 4);
+	ck_assert_uint_eq(get_le(image + 8, 8), bytes);
+	ck_assert_uint_eq(get_le(image + 68, 4), 3);		/* arguments */
+	ck_assert_uint_eq(get_le(image + 256 + 4, 4), SPYRE_FORMAT_SEN169_FP16);
+	at = get_le(image + 88, 8);
+	size = get_le(image + 96, 8);
+	ck_assert_uint_lt(at, bytes);
+	ck_assert_uint_le(size, bytes - at);
+	program = image + at;
+	ck_assert_mem_eq(program, program_magic, 4);
+	ck_assert_uint_eq(get_le(program + 8, 8), size);
+	ck_assert_uint_eq(get_le(program + 16, 4), 3);		/* operands, and one's extent */
+	ck_assert_uint_eq(get_le(program + 64, 8), ROWS * COLUMNS * 2);
+	free(image);
+}
+END_TEST
+
 /* Several SDSCs with intermediates in memory that the kernel owns. */
 START_TEST(with_pool)
 {
@@ -238,13 +265,6 @@ START_TEST(mutated)
 }
 END_TEST
 
-static void correct_sum(uint8_t *image, size_t bytes)
-{
-	struct code_key sum = code_image_sum(image, bytes);
-
-	memcpy(image + offsetof(struct code_image_header, sum), &sum, sizeof(sum));
-}
-
 /* With a correct sum any byte may have any value: the image is refused, or its kernel is whole. */
 START_TEST(forged)
 {
@@ -262,7 +282,7 @@ START_TEST(forged)
 
 		memcpy(copy, image, bytes);
 		copy[i / sizeof(masks)] ^= masks[i % sizeof(masks)];
-		correct_sum(copy, bytes);
+		code_image_seal(copy, bytes);
 		status = load(copy, bytes, &kernel);
 		ck_assert_msg(!status == !!kernel, "byte %zu: %s", i / sizeof(masks),
 			      spyre_status_name(status));
@@ -320,8 +340,8 @@ START_TEST(numbers)
 										   &argument;
 
 		memcpy(copy, image, bytes);
-		memcpy(copy + f->at, &f->word, sizeof(f->word));
-		correct_sum(copy, bytes);
+		put_le(copy + f->at, f->word, 4);
+		code_image_seal(copy, bytes);
 		refused(copy, bytes, f->status);
 		ck_mentions(f->mentions);
 	}
@@ -349,6 +369,7 @@ static void run_rows(spyre_kernel *kernel, int64_t value)
 	ck_ok(spyre_memcpy_d2h_async(stream, host, address, bytes));
 	ck_ok(spyre_stream_synchronize(stream));
 	ck_ok(spyre_mem_free(context, address));
+	order_le(host, bytes / 2, 2);
 	/* Rows are innermost but for the stick. */
 	for (int stick = 0; stick < COLUMNS / 64; stick++)
 		for (int64_t r = 0; r < ROWS; r++)
@@ -385,17 +406,16 @@ END_TEST
 START_TEST(damaged_files)
 {
 	const size_t at = offsetof(struct code_image_header, source_bytes);
-	struct code_image_header header;
 	uint8_t *image, *copy, *files;
-	const uint64_t zero = 0, much = UINT64_MAX;
 	size_t bytes;
 
 	free(make_image("add", 3, &bytes));
 	files_size_param(folder, "mb", 8, ROWS, 4);
 	image = read_image(&bytes);
 	copy = malloc(bytes);
-	memcpy(&header, image, sizeof(header));
-	files = copy + ((header.image_offset + header.image_bytes + 127) & ~127ull);
+	files = copy + ((get_le(image + offsetof(struct code_image_header, image_offset), 8) +
+			 get_le(image + offsetof(struct code_image_header, image_bytes), 8) + 127) &
+			~127ull);
 	for (int i = 0; i < 5; i++) {
 		static const char *const mentions[] = {
 			"has 0 bytes of files", "18446744073709551615 bytes of files",
@@ -405,12 +425,12 @@ START_TEST(damaged_files)
 
 		memcpy(copy, image, bytes);
 		if (i < 2)
-			memcpy(copy + at, i ? &much : &zero, sizeof(zero));
+			put_le(copy + at, i ? UINT64_MAX : 0, 8);
 		else if (i == 2)
 			files[0] = 'x';
 		else
-			memcpy(files + (i == 3 ? 64 : 72), &much, sizeof(much));
-		correct_sum(copy, bytes);
+			put_le(files + (i == 3 ? 64 : 72), UINT64_MAX, 8);
+		code_image_seal(copy, bytes);
 		refused(copy, bytes, SPYRE_ERROR_PARSE);
 		ck_mentions(mentions[i]);
 	}
@@ -444,6 +464,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, equals_file);
+	tcase_add_test(tests, byte_order);
 	tcase_add_test(tests, with_pool);
 	tcase_add_test(tests, many);
 	tcase_add_test(tests, arguments);

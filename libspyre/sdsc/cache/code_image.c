@@ -3,11 +3,13 @@
 #include "libspyre/sdsc/cache/code_image.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libspyre/base/array.h"
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/cache/code_order.h"
 #include "libspyre/sdsc/ir/ir.h"
 
 #define BUNDLE_NAME_BYTES sizeof(((struct spyre_bundle *)0)->name)
@@ -36,7 +38,8 @@ static size_t sources_offset(const struct code_image_header *h)
 	return align(h->image_offset + h->image_bytes);
 }
 
-struct code_key code_image_sum(const void *data, size_t size)
+/* The sum as it is in the file. */
+static struct code_key file_sum(const void *data, size_t size)
 {
 	struct {
 		struct code_image_header header;
@@ -47,7 +50,15 @@ struct code_key code_image_sum(const void *data, size_t size)
 	memset(&all.header.sum, 0, sizeof(all.header.sum));
 	all.rest = code_hash((const uint8_t *)data + sizeof(all.header),
 			     size - sizeof(all.header));
-	return code_hash(&all, sizeof(all));
+	all.rest = code_order_key(all.rest);
+	return code_order_key(code_hash(&all, sizeof(all)));
+}
+
+void code_image_seal(void *data, size_t size)
+{
+	struct code_key sum = file_sum(data, size);
+
+	memcpy((uint8_t *)data + offsetof(struct code_image_header, sum), &sum, sizeof(sum));
 }
 
 static uint8_t *put(uint8_t *at, const void *data, size_t bytes)
@@ -68,12 +79,14 @@ static uint8_t *put_tables(uint8_t *at, const struct spyre_bundle *b,
 					      .table = b->table[i] };
 
 		memcpy(arg.device_size, info->device_size, sizeof(arg.device_size));
+		code_order_arg(&arg);
 		at = put(at, &arg, sizeof(arg));
 	}
 	for (uint32_t i = 0; i < b->num_operands; i++) {
 		struct code_image_operand operand = { b->operands[i].kind, b->operands[i].arg,
 						      b->operands[i].offset };
 
+		code_order_operand(&operand);
 		at = put(at, &operand, sizeof(operand));
 	}
 	return put(at, files->list, files->num * sizeof(*files->list));
@@ -102,11 +115,12 @@ void *code_image_encode(const struct spyre_bundle *b, struct code_key key,
 		return NULL;
 	put_tables(out + sizeof(h), b, files);
 	memcpy(out + h.image_offset, b->image, b->image_bytes);
+	code_order_program(out + h.image_offset, b->image_bytes, false);
 	put(out + sources_offset(&h), files->sources, files->source_bytes);
-	memcpy(out, &h, sizeof(h));
-	h.sum = code_image_sum(out, h.size);
-	memcpy(out, &h, sizeof(h));
 	*size = h.size;
+	code_order_header(&h);
+	memcpy(out, &h, sizeof(h));
+	code_image_seal(out, *size);
 	return out;
 }
 
@@ -173,7 +187,7 @@ static spyre_status check_header(const struct code_image_header *h, const uint8_
 		return spyre_error(SPYRE_ERROR_PARSE,
 				   "its header has %" PRIu64 " bytes of files from %zu on, of %zu bytes in all; a bundle with symbols has files",
 				   h->source_bytes, sources_offset(h), size);
-	if (!code_key_equal(h->sum, code_image_sum(data, size)))
+	if (!code_key_equal(h->sum, code_order_key(file_sum(data, size))))
 		return spyre_error(SPYRE_ERROR_PARSE,
 				   "it is damaged: its %zu bytes do not match the sum in its header",
 				   size);
@@ -254,6 +268,7 @@ static spyre_status take_operands(const uint8_t *table, struct spyre_bundle *b)
 
 		memcpy(&of_program, image + sizeof(h) + i * sizeof(of_program), sizeof(of_program));
 		memcpy(&operand, table + i * sizeof(operand), sizeof(operand));
+		code_order_operand(&operand);
 		TRY(take_operand(&operand, of_program.extent, b, i));
 	}
 	return SPYRE_SUCCESS;
@@ -291,6 +306,7 @@ static spyre_status take_tables(const uint8_t *at, const struct code_image_heade
 		struct code_image_arg arg;
 
 		memcpy(&arg, at, sizeof(arg));
+		code_order_arg(&arg);
 		at += sizeof(arg);
 		TRY(take_arg(&arg, i, &b->args[i]));
 		b->table[i] = arg.table;
@@ -313,6 +329,7 @@ spyre_status code_image_decode(const void *data, size_t size, struct spyre_bundl
 		return spyre_error(SPYRE_ERROR_PARSE, "it has %zu bytes, a header has %zu", size,
 				   sizeof(h));
 	memcpy(&h, data, sizeof(h));
+	code_order_header(&h);
 	TRY(check_header(&h, data, size));
 	*key = h.key;
 	b->num_cores = h.num_cores;
@@ -329,6 +346,7 @@ spyre_status code_image_decode(const void *data, size_t size, struct spyre_bundl
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
 				   "no memory for a program of %" PRIu64 " bytes", h.image_bytes);
 	memcpy(b->image, (const uint8_t *)data + h.image_offset, h.image_bytes);
+	code_order_program(b->image, h.image_bytes, true);
 	if (h.flags & CODE_IMAGE_SYMBOLS) {
 		files->sources = (const uint8_t *)data + sources_offset(&h);
 		files->source_bytes = h.source_bytes;

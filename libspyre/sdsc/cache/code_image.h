@@ -20,7 +20,7 @@ struct code_image_header {
 	uint32_t magic, version;
 	uint64_t size;			/* of the file, a multiple of 128 */
 	struct code_key key;		/* compiler and sources */
-	struct code_key sum;		/* code_image_sum() */
+	struct code_key sum;		/* code_image_seal() */
 	uint32_t program_version;
 	uint32_t num_cores, lx_bytes, num_sdscs;
 	uint32_t num_args, num_operands, num_files, flags;
@@ -56,8 +56,11 @@ struct code_files {
 	size_t source_bytes;
 };
 
-/* Hash of the file, with the header's sum taken as 0. @size is at least a header. */
-struct code_key code_image_sum(const void *data, size_t size);
+/*
+ * Writes the sum of the file, a hash with the header's sum taken as 0, into its header. @size is
+ * at least a header.
+ */
+void code_image_seal(void *data, size_t size);
 
 /* Returns the file's bytes, which the caller frees; NULL if memory is short. */
 void *code_image_encode(const struct spyre_bundle *bundle, struct code_key key,
