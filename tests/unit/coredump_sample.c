@@ -5,7 +5,9 @@
 #include <drm/spyre_coredump.h>
 
 #include "model/program.h"
+#include "tests/order.h"
 #include "tests/unit/coredump_sample.h"
+#include "tools/spyre/coredump.h"
 
 struct writer {
 	uint8_t *data;
@@ -26,13 +28,29 @@ static void section(struct writer *w, uint32_t type, uint32_t index, const void 
 		.type = type, .index = index, .bytes = bytes, .whole = whole,
 	};
 
+	coredump_order(COREDUMP_SECTION, &head);
 	put(w, &head, sizeof(head));
 	put(w, data, bytes);
 	w->sections++;
 }
 
-#define STRUCT(w, type, index, value) \
-	section(w, type, index, &(value), sizeof(value), sizeof(value))
+/* Writes one or several structs of a type. */
+static void structs(struct writer *w, uint32_t type, uint32_t index, void *data, size_t bytes)
+{
+	uint8_t *at = data;
+
+	while (at < (uint8_t *)data + bytes)
+		at += coredump_order(type, at);
+	section(w, type, index, data, bytes, bytes);
+}
+
+#define STRUCT(w, type, index, value) structs(w, type, index, &(value), sizeof(value))
+
+static void order_view(struct spyre_view *view)
+{
+	order_le(&view->operand, 1, 2);
+	order_le(&view->offset, 1 + SPYRE_MAX_DIMS + SPYRE_MAX_LOOPS, 8);
+}
 
 /* One loop around one phase of one core: a MOVE from operand 1 to 0. */
 static size_t image(uint8_t *to)
@@ -60,6 +78,20 @@ static size_t image(uint8_t *to)
 		.views = { { .operand = 0 }, { .operand = SPYRE_VIEW_LX, .offset = 0x80 } },
 	};
 
+	order_le(&program.header.magic, 1, 4);
+	order_le(&program.header.version, 2, 2);
+	order_le(&program.header.size, 1, 8);
+	order_le(&program.header.num_operands, 6, 4);
+	for (int i = 0; i < 2; i++) {
+		order_le(&program.operands[i].extent, 1, 8);
+		order_le(&program.operands[i].flags, 1, 4);
+		order_view(&program.views[i]);
+	}
+	order_le(program.steps, 4 * 3, 4);
+	order_le(&program.stream, 4, 4);
+	order_le(&program.instr.opcode, 2, 2);
+	order_le(program.instr.count, SPYRE_MAX_DIMS, 4);
+	order_le(&program.instr.lanes, 1, 4);
 	memcpy(to, &program, sizeof(program));
 	return sizeof(program);
 }
@@ -142,6 +174,7 @@ size_t coredump_sample(uint8_t data[COREDUMP_SAMPLE_MAX])
 	write_job(&w);
 	header.size = w.at;
 	header.num_sections = w.sections;
+	coredump_order(0, &header);
 	memcpy(data, &header, sizeof(header));
 	return w.at;
 }

@@ -8,7 +8,10 @@
 #include "tools/spyre/coredump.h"
 
 #include "coredump_sample.h"
+#include "tests/order.h"
 #include "tools_check.h"
+
+#define SAMPLE_HASH 0xafbf24b84865afc0ull
 
 static uint8_t sample[COREDUMP_SAMPLE_MAX];
 static size_t sample_bytes;
@@ -173,6 +176,48 @@ START_TEST(refused)
 }
 END_TEST
 
+/* Each struct is converted as a whole, also a field that a newer driver appends. */
+START_TEST(whole_structs)
+{
+	static const struct {
+		uint32_t type;
+		size_t bytes;
+	} structs[] = {
+		{ 0, sizeof(struct drm_spyre_coredump_header) },
+		{ COREDUMP_SECTION, sizeof(struct drm_spyre_coredump_section) },
+		{ DRM_SPYRE_COREDUMP_INFO, sizeof(struct drm_spyre_coredump_info) },
+		{ DRM_SPYRE_COREDUMP_CARD, sizeof(struct drm_spyre_card_info) },
+		{ DRM_SPYRE_COREDUMP_MEMORY, sizeof(struct drm_spyre_memory_info) },
+		{ DRM_SPYRE_COREDUMP_COUNTERS, sizeof(struct drm_spyre_counters) },
+		{ DRM_SPYRE_COREDUMP_CONTEXT, sizeof(struct drm_spyre_context_info) },
+		{ DRM_SPYRE_COREDUMP_FAULT, sizeof(struct drm_spyre_coredump_fault) },
+		{ DRM_SPYRE_COREDUMP_CB, sizeof(struct drm_spyre_coredump_cb) },
+		{ DRM_SPYRE_COREDUMP_OPERANDS, sizeof(struct drm_spyre_coredump_operand) },
+		{ DRM_SPYRE_COREDUMP_DMA, sizeof(struct drm_spyre_dma) },
+		{ DRM_SPYRE_COREDUMP_QUEUES, sizeof(struct drm_spyre_coredump_queue) },
+	};
+	static uint8_t bytes[4096];
+
+	for (size_t i = 0; i < sizeof(structs) / sizeof(structs[0]); i++)
+		ck_assert_uint_eq(coredump_order(structs[i].type, bytes), structs[i].bytes);
+	/* These have no structs. */
+	ck_assert_uint_eq(coredump_order(DRM_SPYRE_COREDUMP_PROGRAM, bytes), 0);
+	ck_assert_uint_eq(coredump_order(~0u, bytes), 0);
+}
+END_TEST
+
+/* The sample has the same bytes on every host: a hash of those of a little-endian one. */
+START_TEST(byte_order)
+{
+	uint64_t hash = 0xcbf29ce484222325ull;
+
+	for (size_t i = 0; i < sample_bytes; i++)
+		hash = (hash ^ sample[i]) * 0x100000001b3ull;
+	ck_assert_msg(hash == SAMPLE_HASH, "the sample's hash is 0x%016llx",
+		      (unsigned long long)hash);
+}
+END_TEST
+
 /* Any bytes give an answer soon, of bounded length. */
 START_TEST(hostile)
 {
@@ -196,14 +241,15 @@ START_TEST(strange_error)
 {
 	static const int32_t errors[] = { INT32_MIN, INT32_MAX, 0, -1 };
 	static uint8_t bytes[COREDUMP_SAMPLE_MAX];
-	const int32_t was = -EFAULT;
+	uint8_t was[4];
 	char expect[32], *text;
 
+	put_le(was, (uint32_t)-EFAULT, sizeof(was));
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
 		memcpy(bytes, sample, sample_bytes);
 		for (size_t at = 0; at + sizeof(was) <= sample_bytes; at += sizeof(was))
-			if (!memcmp(bytes + at, &was, sizeof(was)))
-				memcpy(bytes + at, &errors[i], sizeof(was));
+			if (!memcmp(bytes + at, was, sizeof(was)))
+				put_le(bytes + at, (uint32_t)errors[i], sizeof(was));
 		ck_assert_int_eq(digest(bytes, sample_bytes, &text), 0);
 		snprintf(expect, sizeof(expect), "errno (%d)", errors[i]);
 		ck_assert_msg(strstr(text, expect), "no '%s' in:\n%s", expect, text);
@@ -222,6 +268,7 @@ START_TEST(many)
 
 	memcpy(&header, sample, sizeof(header));
 	header.num_sections = ~0u;
+	coredump_order(COREDUMP_SECTION, &head);
 	memcpy(bytes, &header, sizeof(header));
 	for (size_t at = sizeof(header); at + sizeof(head) <= sizeof(bytes); at += sizeof(head))
 		memcpy(bytes + at, &head, sizeof(head));
@@ -241,6 +288,8 @@ int main(void)
 	tcase_add_test(tests, ras);
 	tcase_add_test(tests, truncated);
 	tcase_add_test(tests, refused);
+	tcase_add_test(tests, whole_structs);
+	tcase_add_test(tests, byte_order);
 	tcase_add_loop_test(tests, hostile, 0, 4);
 	tcase_add_test(tests, strange_error);
 	tcase_add_test(tests, many);

@@ -105,6 +105,44 @@ START_TEST(aligned_header)
 }
 END_TEST
 
+/* Files are written little endian and read in both orders, on any host. */
+START_TEST(byte_order)
+{
+	static const char *const headers[] = {
+		"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n",
+		"{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }\n",
+	};
+	static const uint8_t bytes[2][8] = {
+		{0, 0, 0x80, 0x3f, 0, 0, 0x20, 0xc1}, {0x3f, 0x80, 0, 0, 0xc1, 0x20, 0, 0},
+	};
+	const float values[2] = {1, -10};
+	const int64_t size[1] = {2};
+	uint8_t written[8];
+	struct text why;
+	struct npy npy;
+	FILE *file;
+
+	for (int i = 0; i < 2; i++) {
+		uint8_t data[128] = "\x93NUMPY\x01";
+		size_t length = strlen(headers[i]);
+
+		data[8] = (uint8_t)length;
+		memcpy(data + 10, headers[i], length);
+		memcpy(data + 10 + length, bytes[i], 8);
+		write_bytes(data, 10 + length + 8);
+		ck_assert_msg(!npy_read(path, &npy, &why), "%s", why.s);
+		ck_assert_mem_eq(npy.data, values, sizeof(values));
+		npy_fini(&npy);
+	}
+	ck_assert_int_eq(npy_write(path, 'f', 4, 1, size, values, &why), 0);
+	file = fopen(path, "rb");
+	ck_assert_int_eq(fseek(file, -8, SEEK_END), 0);
+	ck_assert_uint_eq(fread(written, 1, 8, file), 8);
+	ck_assert_mem_eq(written, bytes[0], 8);
+	fclose(file);
+}
+END_TEST
+
 START_TEST(fortran_order)
 {
 	const uint8_t data[6] = {0};
@@ -162,7 +200,7 @@ static const struct {
 } bad[] = {
 	{HEAD("'<f4'", "False", "(2, 3)"), 23, "take 24 bytes, found 23"},
 	{HEAD("'<f4'", "False", "(2, 3)"), 25, "take 24 bytes, found 25"},
-	{HEAD("'>f4'", "False", "(2,)"), 8, "little-endian"},
+	{HEAD("'=f4'", "False", "(2,)"), 8, "one of the dtypes"},
 	{HEAD("'<c8'", "False", "(2,)"), 16, "one of the dtypes"},
 	{HEAD("'f4'", "False", "(2,)"), 8, "one of the dtypes"},
 	{HEAD("''", "False", "(2,)"), 8, "one of the dtypes"},
@@ -291,6 +329,7 @@ int main(void)
 	tcase_set_timeout(tests, 60);
 	tcase_add_loop_test(tests, round_trip, 0, sizeof(types) / sizeof(types[0]));
 	tcase_add_test(tests, aligned_header);
+	tcase_add_test(tests, byte_order);
 	tcase_add_test(tests, fortran_order);
 	tcase_add_test(tests, version_2);
 	tcase_add_test(tests, no_elements);

@@ -16,6 +16,9 @@
 #define COREDUMP_SECTIONS_MAX 1024
 #define COREDUMP_OPERANDS_MAX 64
 
+/* Of coredump_order(): the header of a section, after the types of sections. */
+#define COREDUMP_SECTION (DRM_SPYRE_COREDUMP_QUEUES + 1)
+
 /* A section whose @bytes are all present, from @data on. */
 struct coredump_section {
 	uint32_t type;
@@ -51,6 +54,11 @@ bool coredump_next(const struct coredump *dump, size_t *at, struct coredump_sect
 /* Finds the section of that type and index. */
 bool coredump_find(const struct coredump *dump, uint32_t type, uint32_t index,
 		   struct coredump_section *section);
+/*
+ * Converts a struct of a section of a known type (0: the file's header) in place between the
+ * host's byte order and the file's, which is little endian. Returns the bytes of the struct.
+ */
+size_t coredump_order(uint32_t type, void *data);
 /* Copies element @i of a section that is an array, truncated or zero-padded to @size. */
 bool coredump_element(const struct coredump_section *section, size_t i, void *element, size_t size);
 

@@ -4,11 +4,64 @@
 
 #include "coredump.h"
 
+/* Adjacent fields of the same width. */
+struct run {
+	uint8_t count, bytes;
+};
+
+#define MAX_RUNS 24
+#define DIM { 2, 4 }, { 1, 8 }
+
+_Static_assert(DRM_SPYRE_DMA_MAX_DIMS == 8, "a layout of a DMA has eight dims");
+
+/* The fields of each section's structs; 0 is the header, COREDUMP_SECTION a section's. */
+static const struct run layouts[][MAX_RUNS] = {
+	[0] = { { 8, 1 }, { 2, 4 }, { 1, 8 }, { 2, 4 } },
+	[DRM_SPYRE_COREDUMP_INFO] = { { 96, 1 }, { 2, 4 }, { 2, 8 } },
+	[DRM_SPYRE_COREDUMP_CARD] = { { 6, 4 }, { 2, 8 }, { 32, 1 }, { 2, 4 } },
+	[DRM_SPYRE_COREDUMP_MEMORY] = { { 6, 8 } },
+	[DRM_SPYRE_COREDUMP_COUNTERS] = { { 8, 8 }, { 2, 4 }, { 14, 8 } },
+	[DRM_SPYRE_COREDUMP_CONTEXT] = { { 2, 8 }, { 4, 4 }, { 1, 8 }, { 2, 4 }, { 25, 8 } },
+	[DRM_SPYRE_COREDUMP_FAULT] = {
+		{ 4, 4 }, { 1, 8 }, { 2, 4 }, { 3, 8 }, { 2, 4 }, { 24, 1 },
+	},
+	[DRM_SPYRE_COREDUMP_CB] = { { 2, 4 }, { 5, 8 }, { 2, 4 }, { 5, 8 } },
+	[DRM_SPYRE_COREDUMP_OPERANDS] = { { 2, 8 }, { 2, 4 } },
+	[DRM_SPYRE_COREDUMP_DMA] = {
+		{ 8, 1 }, { 1, 8 }, DIM, DIM, DIM, DIM, DIM, DIM, DIM, DIM,
+		{ DRM_SPYRE_DMA_MAX_BOUNDS * (1 + DRM_SPYRE_DMA_MAX_DIMS), 8 },
+	},
+	[DRM_SPYRE_COREDUMP_QUEUES] = { { 1, 8 }, { 4, 4 }, { 4, 8 } },
+	[COREDUMP_SECTION] = { { 2, 4 }, { 2, 8 } },
+};
+
+size_t coredump_order(uint32_t type, void *data)
+{
+	const struct run *run = layouts[type <= COREDUMP_SECTION ? type : 0];
+	const struct run *end = run + (type <= COREDUMP_SECTION ? MAX_RUNS : 0);
+	uint8_t *p = data;
+	uint64_t field;
+
+	/* A program image has no runs here: coredump_program.c reads its fields byte by byte. */
+	for (; run < end && run->count; run++)
+		for (unsigned int i = 0; i < run->count; i++, p += run->bytes) {
+			field = 0;
+			for (unsigned int k = run->bytes; k--;)
+				field = field << 8 | p[k];
+			if (run->bytes == 8)
+				memcpy(p, &field, 8);
+			else if (run->bytes == 4)
+				memcpy(p, &(uint32_t){ (uint32_t)field }, 4);
+		}
+	return p - (uint8_t *)data;
+}
+
 /* Copies the part of a struct that both the file and this command have; zeroes the rest. */
-static void take(void *to, size_t size, const void *from, uint64_t bytes)
+static void take(void *to, size_t size, const struct coredump_section *section)
 {
 	memset(to, 0, size);
-	memcpy(to, from, bytes < size ? bytes : size);
+	memcpy(to, section->data, section->bytes < size ? section->bytes : size);
+	coredump_order(section->type, to);
 }
 
 /* Returns 1 for a complete section at @at, or 0 with @why. */
@@ -24,6 +77,7 @@ static int section_at(const struct coredump *dump, size_t at, struct coredump_se
 		return 0;
 	}
 	memcpy(&head, dump->data + at, sizeof(head));
+	coredump_order(COREDUMP_SECTION, &head);
 	left -= sizeof(head);
 	if (head.bytes > left) {
 		write_text(why, "the section at byte %zu needs %llu bytes, %zu are left", at,
@@ -77,6 +131,7 @@ bool coredump_element(const struct coredump_section *section, size_t i, void *el
 	if (section->bytes / size <= i)
 		return false;
 	memcpy(element, section->data + i * size, size);
+	coredump_order(section->type, element);
 	return true;
 }
 
@@ -84,22 +139,22 @@ static void take_section(struct coredump *dump, const struct coredump_section *s
 {
 	switch (s->type) {
 	case DRM_SPYRE_COREDUMP_INFO:
-		take(&dump->info, sizeof(dump->info), s->data, s->bytes);
+		take(&dump->info, sizeof(dump->info), s);
 		break;
 	case DRM_SPYRE_COREDUMP_CARD:
-		take(&dump->card, sizeof(dump->card), s->data, s->bytes);
+		take(&dump->card, sizeof(dump->card), s);
 		break;
 	case DRM_SPYRE_COREDUMP_MEMORY:
-		take(&dump->memory, sizeof(dump->memory), s->data, s->bytes);
+		take(&dump->memory, sizeof(dump->memory), s);
 		break;
 	case DRM_SPYRE_COREDUMP_COUNTERS:
-		take(&dump->counters, sizeof(dump->counters), s->data, s->bytes);
+		take(&dump->counters, sizeof(dump->counters), s);
 		break;
 	case DRM_SPYRE_COREDUMP_CONTEXT:
-		take(&dump->context, sizeof(dump->context), s->data, s->bytes);
+		take(&dump->context, sizeof(dump->context), s);
 		break;
 	case DRM_SPYRE_COREDUMP_FAULT:
-		take(&dump->fault, sizeof(dump->fault), s->data, s->bytes);
+		take(&dump->fault, sizeof(dump->fault), s);
 		dump->has_fault = true;
 		break;
 	}
@@ -136,6 +191,7 @@ int coredump_parse(struct coredump *dump, const void *data, size_t size, struct 
 	if (size < sizeof(*header))
 		return explain(why, "%zu bytes are too few for a coredump", size);
 	memcpy(header, data, sizeof(*header));
+	coredump_order(0, header);
 	if (memcmp(header->magic, DRM_SPYRE_COREDUMP_MAGIC, sizeof(header->magic)))
 		return explain(why, "it is not a coredump of spyre_vdev: it does not begin with "
 				    "'" DRM_SPYRE_COREDUMP_MAGIC "'");

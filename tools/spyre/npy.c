@@ -15,12 +15,11 @@
 #include "npy.h"
 #include "shape.h"
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are taken as they lie");
-
 #define MAGIC "\x93NUMPY"
 #define MAGIC_BYTES 6
 /* The header of a plain array has 128 bytes; numpy itself rejects more than 10,000. */
 #define MAX_HEADER 10000
+#define BIG_ENDIAN_HOST (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 
 struct cursor {
 	const char *path;
@@ -93,16 +92,16 @@ static int parse_descr(struct cursor *c, struct npy *npy)
 
 		if (strcmp(descr + (*descr ? 1 : 0), known[i]))
 			continue;
-		if (*descr != '<' && !(*descr == '|' && byte))
+		if (*descr != '<' && *descr != '>' && !(*descr == '|' && byte))
 			break;
+		npy->swapped = !byte && (*descr == '>') != BIG_ENDIAN_HOST;
 		npy->kind = known[i][0];
 		npy->item = known[i][1] - '0';
 		return 0;
 	}
-	return explain(c->why, "%s: offset %zu: expected %s, found '%s'", c->path,
-		       c->offset + (size_t)(start - c->text),
-		       *descr == '>' ? "a little-endian dtype ('<')" :
-		       "one of the dtypes <f2 <f4 <f8 |i1 <i2 <i4 <i8 |u1 <u2 |b1", descr);
+	return explain(c->why, "%s: offset %zu: expected one of the dtypes <f2 <f4 <f8 |i1 <i2 <i4 "
+			       "<i8 |u1 <u2 |b1, found '%s'",
+		       c->path, c->offset + (size_t)(start - c->text), descr);
 }
 
 static int parse_bool(struct cursor *c, bool *value)
@@ -310,6 +309,18 @@ static int check_size(const char *path, struct npy *npy, size_t offset, uint64_t
 	return 0;
 }
 
+/* Reverses the bytes of each element. */
+static void swap_elements(uint8_t *data, size_t bytes, unsigned int item)
+{
+	for (uint8_t *end = data + bytes; data < end; data += item)
+		for (unsigned int i = 0; i < item / 2; i++) {
+			uint8_t byte = data[i];
+
+			data[i] = data[item - 1 - i];
+			data[item - 1 - i] = byte;
+		}
+}
+
 static int read_file(FILE *file, const char *path, struct npy *npy, struct text *why)
 {
 	struct stat st;
@@ -328,7 +339,11 @@ static int read_file(FILE *file, const char *path, struct npy *npy, struct text 
 	npy->data = malloc(npy->bytes);
 	if (!npy->data)
 		return explain(why, "cannot read %s: cannot allocate %zu bytes", path, npy->bytes);
-	return read_exactly(file, path, offset, npy->data, npy->bytes, "the elements", why);
+	if (read_exactly(file, path, offset, npy->data, npy->bytes, "the elements", why))
+		return -1;
+	if (npy->swapped)
+		swap_elements(npy->data, npy->bytes, npy->item);
+	return 0;
 }
 
 int npy_read(const char *path, struct npy *npy, struct text *why)
@@ -375,6 +390,22 @@ static size_t build_header(char *header, size_t bytes, char kind, uint8_t item, 
 	return total;
 }
 
+static bool write_elements(FILE *file, const uint8_t *data, size_t bytes, unsigned int item)
+{
+	uint8_t part[4096];
+
+	if (!BIG_ENDIAN_HOST)
+		return !bytes || fwrite(data, 1, bytes, file) == bytes;
+	for (size_t at = 0, n; at < bytes; at += n) {
+		n = bytes - at < sizeof(part) ? bytes - at : sizeof(part);
+		memcpy(part, data + at, n);
+		swap_elements(part, n, item);
+		if (fwrite(part, 1, n, file) != n)
+			return false;
+	}
+	return true;
+}
+
 int npy_write(const char *path, char kind, uint8_t item, uint32_t rank, const int64_t *size,
 	      const void *data, struct text *why)
 {
@@ -388,7 +419,7 @@ int npy_write(const char *path, char kind, uint8_t item, uint32_t rank, const in
 	if (!file)
 		return explain(why, "cannot create %s: %s", path, strerror(errno));
 	err = fwrite(header, 1, length, file) != length ||
-			      (bytes && fwrite(data, 1, bytes, file) != bytes)
+			      !write_elements(file, data, bytes, item)
 		      ? errno
 		      : 0;
 	if (fclose(file) && !err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* NumPy .npy files, versions 1 and 2, of little-endian numbers. */
+/* NumPy .npy files, versions 1 and 2. In memory elements have the host's byte order. */
 #ifndef SPYRE_TOOL_NPY_H
 #define SPYRE_TOOL_NPY_H
 
@@ -10,6 +10,8 @@ struct npy {
 	char kind;
 	uint8_t item;
 	bool fortran;
+	/* The file's byte order is not the host's. */
+	bool swapped;
 	uint32_t rank;
 	int64_t size[SPYRE_MAX_RANK];
 	/* In elements, not bytes. */
@@ -27,7 +29,7 @@ struct npy {
 int npy_read(const char *path, struct npy *npy, struct text *why);
 void npy_fini(struct npy *npy);
 
-/* Writes a dense row-major array; removes a file that could not be completed. */
+/* Writes a dense row-major array, little endian; removes a file that could not be completed. */
 int npy_write(const char *path, char kind, uint8_t item, uint32_t rank, const int64_t *size,
 	      const void *data, struct text *why);
 
