@@ -133,6 +133,12 @@ int weights_load(struct weights *weights, const char *directory)
 	want = 24 + 2 * ((PIXELS + 1 + CLASSES) * (size_t)weights->hidden + CLASSES);
 	if (bytes != want)
 		return bad_file(path, data, "%zu bytes, its header promises %zu", bytes, want);
+	/* From the little endian of the file to the host's order. */
+	for (size_t i = 24; i < want; i += 2) {
+		const uint16_t half = (uint16_t)(data[i] | data[i + 1] << 8);
+
+		memcpy(data + i, &half, sizeof(half));
+	}
 	weights->storage = data;
 	weights->w1 = (const uint16_t *)(const void *)(data + 24);
 	weights->b1 = weights->w1 + (size_t)PIXELS * weights->hidden;
