@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "runtime_check.h"
+#include "tests/order.h"
 
 #define MAX_NUMBERS (1u << 19)
 
@@ -60,15 +61,21 @@ static void describe(spyre_format device, spyre_format host, void *data, size_t 
 	ck_ok(spyre_host_tensor_dense(tensor, data, host, 1, &size));
 }
 
-/* Elements of @device at @from, converted to @host by the DMA engine. */
-static void engine_decode(spyre_format device, const void *from, spyre_format host, void *to,
+/*
+ * Elements of @device at @from, which device memory holds little endian, converted to @host by
+ * the DMA engine.
+ */
+static void engine_decode(spyre_format device, void *from, spyre_format host, void *to,
 			  size_t count)
 {
+	const size_t bytes = spyre_format_bytes(device);
 	spyre_host_tensor tensor;
 	spyre_layout layout;
 
 	describe(device, host, to, count, &layout, &tensor);
-	ck_ok(spyre_memcpy_h2d(context, memory, from, count * spyre_format_bytes(device)));
+	order_le(from, count, bytes);
+	ck_ok(spyre_memcpy_h2d(context, memory, from, count * bytes));
+	order_le(from, count, bytes);
 	ck_ok(spyre_copy_d2h(context, &tensor, memory, &layout));
 }
 
@@ -80,6 +87,7 @@ static void engine_encode(spyre_format device, void *to, double *from, size_t co
 	describe(device, SPYRE_FORMAT_FP64, from, count, &layout, &tensor);
 	ck_ok(spyre_copy_h2d(context, memory, &layout, &tensor));
 	ck_ok(spyre_memcpy_d2h(context, to, memory, count * spyre_format_bytes(device)));
+	order_le(to, count, spyre_format_bytes(device));
 }
 
 /* Fills codes[] with every code of @format, or random ones of wide formats; returns the number. */
@@ -91,7 +99,8 @@ static size_t fill_codes(spyre_format format)
 	if (bytes > 2)
 		random_bytes(codes, count * bytes, bytes);
 	for (size_t i = 0; i < count && bytes <= 2; i++)
-		memcpy((uint8_t *)codes + i * bytes, &i, bytes);
+		put_le((uint8_t *)codes + i * bytes, i, bytes);
+	order_le(codes, count, bytes);
 	return count;
 }
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/order.h"
+
 uint64_t rng_next(uint64_t *state)
 {
 	uint64_t x = *state;
@@ -39,26 +41,24 @@ void rng_fill(uint64_t *state, void *p, size_t bytes, uint32_t format)
 	if (format == SPYRE_FMT_IEEE_FP32) {
 		for (i = 0; i + 4 <= bytes; i += 4) {
 			uint32_t roll = rng_below(state, 16);
-			uint32_t bits;
+			uint32_t bits = (uint32_t)get_le(out + i, 4);
 
-			memcpy(&bits, out + i, 4);
 			if (!roll)
 				bits = special[rng_below(state, 14)];
 			else if (roll < 14)
 				bits = (bits & 0x807fffff) | (120 + (bits >> 23) % 14) << 23;
-			memcpy(out + i, &bits, 4);
+			put_le(out + i, bits, 4);
 		}
 	} else if (bytes >= 2) {
 		for (i = 0; i + 2 <= bytes; i += 2) {
 			uint32_t roll = rng_below(state, 16);
-			uint16_t bits;
+			uint16_t bits = (uint16_t)get_le(out + i, 2);
 
-			memcpy(&bits, out + i, 2);
 			if (!roll)
 				bits = special16[rng_below(state, 17)];
 			else if (roll < 14)
 				bits = (bits & 0x83ff) | 0x3800;
-			memcpy(out + i, &bits, 2);
+			put_le(out + i, bits, 2);
 		}
 	}
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "model_checked.h"
 #include "model_reference.h"
+#include "tests/order.h"
 
 #include "model/simd/unit.h"
 
@@ -237,9 +238,9 @@ static float polynomial(const struct spyre_instr *in, const float *x)
 	struct spyre_sfu_run run = {
 		.func = in->func, .lanes = 1, .points = 1, .imm = { in->imm[0], in->imm[1] },
 		.v = {
-			{ .p = (uint8_t *)&r, .format = SPYRE_FMT_IEEE_FP32 },
-			{ .p = (uint8_t *)x, .format = SPYRE_FMT_IEEE_FP32 },
-			{ .p = (uint8_t *)(x + 1), .format = SPYRE_FMT_IEEE_FP32 },
+			{ .p = (uint8_t *)&r, .format = SPYRE_FMT_SCRATCH_FP32 },
+			{ .p = (uint8_t *)x, .format = SPYRE_FMT_SCRATCH_FP32 },
+			{ .p = (uint8_t *)(x + 1), .format = SPYRE_FMT_SCRATCH_FP32 },
 		},
 	};
 
@@ -470,12 +471,12 @@ static void integer_product(struct machine *m, const float *a, uint32_t column)
 
 	set_element(m, 0, column);
 	if (m->in->flags & SPYRE_INSTR_ACCUMULATE)
-		memcpy(&sum, reach(m, 0, out + column * 4, 4, false), 4);
+		sum = (uint32_t)get_le(reach(m, 0, out + column * 4, 4, false), 4);
 	for (k = 0; k < m->in->count[5]; k++)
 		sum += (uint32_t)((int)a[k] * (int)element_b(m, k, column));
 	set_element(m, 0, column);
 	if (m->view->format == SPYRE_FMT_IEEE_INT32)
-		memcpy(reach(m, 0, out + column * 4, 4, true), &sum, 4);
+		put_le(reach(m, 0, out + column * 4, 4, true), sum, 4);
 	else
 		put(m, out, column, (float)(int32_t)sum);
 }
@@ -534,7 +535,7 @@ static uint64_t indirect_place(struct machine *m, uint32_t v)
 		if (!(m->in->reduce_mask & 1u << d))
 			continue;
 		m->element = NO_ELEMENT;
-		memcpy(&index, reach(m, 2 + k, place(m, 2 + k, ~0u), 4, false), 4);
+		index = (uint32_t)get_le(reach(m, 2 + k, place(m, 2 + k, ~0u), 4, false), 4);
 		if (index >= m->in->imm[k] && !ended(m)) {
 			snprintf(m->fault, m->fault_bytes,
 				 "index %u of core %u is %u, its extent %u", k, m->core, index,

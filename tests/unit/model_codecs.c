@@ -13,6 +13,7 @@
 #include "model_reference.h"
 #include "model_util.h"
 #include "suite.h"
+#include "tests/order.h"
 
 #define BLOCK 4096u
 #define INF 0x7f800000u
@@ -123,10 +124,11 @@ static void pack(uint32_t format, uint8_t *p, const uint32_t *code, uint32_t n)
 		break;
 	case 16:
 		for (i = 0; i < n; i++)
-			((uint16_t *)p)[i] = code[i];
+			put_le(p + 2 * i, code[i], 2);
 		break;
 	default:
-		memcpy(p, code, 4 * n);
+		for (i = 0; i < n; i++)
+			put_le(p + 4 * i, code[i], 4);
 	}
 }
 
@@ -139,7 +141,7 @@ static void check_units(uint32_t format, const uint32_t *in, const uint8_t *want
 	for (unit = test_units(); *unit; unit++) {
 		struct spyre_convert_run run = {
 			.dst = got, .src = (const uint8_t *)in, .rows = 1, .lanes = BLOCK,
-			.dst_format = format, .src_format = SPYRE_FMT_IEEE_FP32,
+			.dst_format = format, .src_format = SPYRE_FMT_SCRATCH_FP32,
 		};
 
 		(*unit)->convert(&run);
@@ -261,7 +263,7 @@ static void check_decode(const char *name, uint32_t format, const void *codes, u
 	for (unit = test_units(); *unit; unit++) {
 		struct spyre_convert_run run = {
 			.dst = (uint8_t *)got, .src = codes, .rows = 1, .lanes = n,
-			.dst_format = SPYRE_FMT_IEEE_FP32, .src_format = format,
+			.dst_format = SPYRE_FMT_SCRATCH_FP32, .src_format = format,
 		};
 
 		(*unit)->convert(&run);

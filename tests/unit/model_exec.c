@@ -3,6 +3,7 @@
 #include "model_util.h"
 #include "model_checked.h"
 #include "suite.h"
+#include "tests/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -395,7 +396,7 @@ START_TEST(test_pt_largest_sum)
 		x.operand = m.operand;
 		x.lx = m.lx_of;
 		ck_assert_int_eq(spyre_card_exec(&x, &host.self), SPYRE_STOP_NONE);
-		memcpy(&sum, m.operand[OUT], 4);
+		sum = get_le(m.operand[OUT], 4);
 		ck_assert_int_eq(sum, 65408 * 16384);
 		memory_done(&m, &prog);
 		test_host_done(&host);

@@ -2,6 +2,7 @@
 /* Codecs against formulas in double, the units' converters against the codecs. */
 #include "model_util.h"
 #include "suite.h"
+#include "tests/order.h"
 #include "model/simd/unit.h"
 
 #include <float.h>
@@ -221,15 +222,19 @@ START_TEST(test_fp64)
 }
 END_TEST
 
+/* Converts numbers of the host, like device memory. */
 static void run_convert(const struct spyre_unit *unit, uint32_t to, void *dst, uint32_t from,
-			const void *src, uint32_t lanes)
+			void *src, uint32_t lanes)
 {
 	struct spyre_convert_run run = {
 		.dst = dst, .src = src, .rows = 1, .lanes = lanes,
 		.dst_format = to, .src_format = from,
 	};
 
+	order_le(src, lanes, spyre_fmt_bytes(from));
 	unit->convert(&run);
+	order_le(src, lanes, spyre_fmt_bytes(from));
+	order_le(dst, lanes, spyre_fmt_bytes(to));
 }
 
 /* The units' vector converters produce the bits of the reference codecs. */

@@ -10,6 +10,7 @@
 #include "model/simd/unit.h"
 #include "model_util.h"
 #include "suite.h"
+#include "tests/order.h"
 
 #define CODES 65536u		/* all inputs of a 16-bit format */
 /* Number of fp32 patterns; with SPYRE_NUMERICS=full in the environment 10^7. */
@@ -218,19 +219,26 @@ static void *buffer(size_t bytes)
 	return p;
 }
 
+/* Computes @n numbers of the host, which device memory holds in its own byte order. */
 static void apply(const struct spyre_unit *unit, const struct function *f, void *out,
 		  uint32_t out_format, const void *in, uint32_t in_format, uint32_t n)
 {
+	size_t bytes = spyre_fmt_bytes(in_format);
+	uint8_t *device = buffer(n * bytes);
 	struct spyre_sfu_run run = {
 		.func = f->func,
 		.lanes = n,
 		.points = 1,
 		.imm = { float_bits(f->k[0]), float_bits(f->k[1]) },
 		.v[0] = { .p = out, .format = out_format },
-		.v[1] = { .p = (uint8_t *)in, .format = in_format },
+		.v[1] = { .p = device, .format = in_format },
 	};
 
+	memcpy(device, in, n * bytes);
+	order_le(device, n, bytes);
 	unit->sfu(&run);
+	order_le(out, n, spyre_fmt_bytes(out_format));
+	free(device);
 }
 
 /* Distance in ulps of fp32 at @want, infinite for a wrong NaN, infinity or sign. */
@@ -407,6 +415,7 @@ START_TEST(test_paths)
 	uint16_t in[131], dl16[131];
 	float wide[131], want[131], got[131];
 	uint64_t seed = 77 + _i;
+	uint8_t splat[2];
 
 	rng_fill(&seed, in, sizeof(in), SPYRE_FMT_SEN169_FP16);
 	for (uint32_t i = 0; i < 131; i++) {
@@ -414,6 +423,7 @@ START_TEST(test_paths)
 
 		memcpy(&wide[i], &bits, 4);
 	}
+	put_le(splat, in[5], 2);
 	for (; *unit; unit++) {
 		struct spyre_sfu_run run = {
 			.func = f->func,
@@ -421,8 +431,7 @@ START_TEST(test_paths)
 			.points = 1,
 			.imm = { float_bits(f->k[0]), float_bits(f->k[1]) },
 			.v[0] = { .p = (uint8_t *)got, .format = SPYRE_FMT_IEEE_FP32 },
-			.v[1] = { .p = (uint8_t *)&in[5], .format = SPYRE_FMT_SEN169_FP16,
-				  .splat = true },
+			.v[1] = { .p = splat, .format = SPYRE_FMT_SEN169_FP16, .splat = true },
 		};
 
 		apply(*unit, f, want, SPYRE_FMT_IEEE_FP32, wide, SPYRE_FMT_IEEE_FP32, 131);
@@ -432,6 +441,7 @@ START_TEST(test_paths)
 		for (uint32_t i = 0; i < 131; i++)
 			ck_assert_uint_eq(dl16[i], spyre_fp32_to_dl16(float_bits(want[i])));
 		(*unit)->sfu(&run);
+		order_le(got, 131, 4);
 		for (uint32_t i = 0; i < 131; i++)
 			ck_assert_uint_eq(float_bits(got[i]), float_bits(want[5]));
 	}

@@ -6,6 +6,7 @@
  */
 #include "model_util.h"
 #include "suite.h"
+#include "tests/order.h"
 #include "model/core.h"
 #include "model/verify.h"
 
@@ -87,8 +88,8 @@ static void fill(struct memory *m, const struct spyre_program *prog, const int32
 	memset(m->op[OUT].p, 0x11, m->op[OUT].bytes);
 	rng_fill(&seed, m->op[IN].p, m->op[IN].bytes, SPYRE_FMT_SEN169_FP16);
 	for (i = 0; i < POINTS; i++) {
-		memcpy(m->op[ROW_INDEX].p + 4 * i, &row[i], 4);
-		memcpy(m->op[COLUMN_INDEX].p + 8 * i, &column[i], 4);
+		put_le(m->op[ROW_INDEX].p + 4 * i, (uint32_t)row[i], 4);
+		put_le(m->op[COLUMN_INDEX].p + 8 * i, (uint32_t)column[i], 4);
 	}
 }
 

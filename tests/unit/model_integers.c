@@ -6,6 +6,7 @@
 #include "model_reference.h"
 #include "model_util.h"
 #include "suite.h"
+#include "tests/order.h"
 
 #include "model/simd/unit.h"
 #include "model/verify.h"
@@ -82,20 +83,28 @@ static const struct {
 
 #define KNOWN ((int)(sizeof(known) / sizeof(known[0])))
 
+/* Computes @n numbers of the host, which device memory holds in its own byte order. */
 static void apply(const struct spyre_unit *unit, uint32_t func, int32_t *out, const int32_t *a,
 		  const int32_t *b, const int32_t *c, uint32_t n)
 {
+	int32_t *in = malloc(3 * n * sizeof(*in));
 	struct spyre_sfu_run run = {
 		.func = func, .lanes = n, .points = 1, .imm = { LOW, HIGH },
 		.v = {
 			{ .p = (uint8_t *)out, .format = SPYRE_FMT_IEEE_INT32 },
-			{ .p = (uint8_t *)a, .format = SPYRE_FMT_IEEE_INT32 },
-			{ .p = (uint8_t *)b, .format = SPYRE_FMT_IEEE_INT32 },
-			{ .p = (uint8_t *)c, .format = SPYRE_FMT_IEEE_INT32 },
+			{ .p = (uint8_t *)in, .format = SPYRE_FMT_IEEE_INT32 },
+			{ .p = (uint8_t *)(in + n), .format = SPYRE_FMT_IEEE_INT32 },
+			{ .p = (uint8_t *)(in + 2 * n), .format = SPYRE_FMT_IEEE_INT32 },
 		},
 	};
 
+	memcpy(in, a, n * sizeof(*in));
+	memcpy(in + n, b, n * sizeof(*in));
+	memcpy(in + 2 * n, c, n * sizeof(*in));
+	order_le(in, 3 * n, sizeof(*in));
 	unit->sfu(&run);
+	order_le(out, n, sizeof(*out));
+	free(in);
 }
 
 START_TEST(test_known)

@@ -60,9 +60,9 @@ static void apply(const struct spyre_unit *unit, uint32_t func, float *out, cons
 		.func = func,
 		.lanes = n,
 		.points = 1,
-		.v[0] = { .p = (uint8_t *)out, .format = SPYRE_FMT_IEEE_FP32 },
-		.v[1] = { .p = (uint8_t *)x, .format = SPYRE_FMT_IEEE_FP32 },
-		.v[2] = { .p = (uint8_t *)y, .format = SPYRE_FMT_IEEE_FP32 },
+		.v[0] = { .p = (uint8_t *)out, .format = SPYRE_FMT_SCRATCH_FP32 },
+		.v[1] = { .p = (uint8_t *)x, .format = SPYRE_FMT_SCRATCH_FP32 },
+		.v[2] = { .p = (uint8_t *)y, .format = SPYRE_FMT_SCRATCH_FP32 },
 	};
 
 	unit->sfu(&run);

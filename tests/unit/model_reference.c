@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "tests/order.h"
+
 static float from_bits(uint32_t bits)
 {
 	float x;
@@ -23,9 +25,8 @@ static uint32_t to_bits(float x)
 float reference_load(uint32_t format, const uint8_t *p, uint32_t lane)
 {
 	uint32_t bits = spyre_fmt_bits(format);
-	uint64_t w = 0;
+	uint64_t w = get_le(p + lane * bits / 8, (bits + 7) / 8);
 
-	memcpy(&w, p + lane * bits / 8, (bits + 7) / 8);
 	switch (format) {
 	case SPYRE_FMT_SEN169_FP16:
 		return from_bits(spyre_dl16_to_fp32(w));
@@ -86,7 +87,7 @@ void reference_store(uint32_t format, uint8_t *p, uint32_t lane, float x)
 		w = spyre_fp32_to_int(format, w);
 		break;
 	}
-	memcpy(p, &w, (bits + 7) / 8);
+	put_le(p, w, (bits + 7) / 8);
 }
 
 static float larger(float a, float b)
@@ -227,13 +228,10 @@ static uint32_t integer_width(uint32_t format)
 
 int32_t reference_load_integer(uint32_t format, const uint8_t *p, uint32_t lane)
 {
-	int32_t x;
-
 	if (format != SPYRE_FMT_IEEE_INT32)
 		return (int32_t)spyre_fp32_to_int(SPYRE_FMT_IEEE_INT32,
 						  to_bits(reference_load(format, p, lane)));
-	memcpy(&x, p + lane * 4, 4);
-	return x;
+	return (int32_t)get_le(p + lane * 4, 4);
 }
 
 void reference_store_integer(uint32_t format, uint8_t *p, uint32_t lane, int32_t x)
@@ -247,7 +245,7 @@ void reference_store_integer(uint32_t format, uint8_t *p, uint32_t lane, int32_t
 	p += lane * width / 8;
 	if (width == 4)
 		w = lane % 2 ? (*p & 15) | (w & 15) << 4 : (*p & 0xf0) | (w & 15);
-	memcpy(p, &w, (width + 7) / 8);
+	put_le(p, w, (width + 7) / 8);
 }
 
 /* Of the division that rounds down or towards zero, by 64-bit integers. */
@@ -327,9 +325,8 @@ static bool is_float(uint32_t f)
 
 static int64_t load_int(uint32_t format, const uint8_t *p)
 {
-	int64_t x = 0;
+	int64_t x = (int64_t)get_le(p, spyre_fmt_bytes(format));
 
-	memcpy(&x, p, spyre_fmt_bytes(format));
 	switch (format) {
 	case SPYRE_FMT_SENINT8: return (int8_t)x;
 	case SPYRE_FMT_SENINT16: return (int16_t)x;
@@ -362,6 +359,7 @@ static int64_t float_to_int(uint32_t format, float x)
 
 void reference_convert(uint32_t to, uint8_t *dst, uint32_t from, const uint8_t *src)
 {
+	uint64_t bits;
 	float x;
 	double d;
 	int64_t i;
@@ -374,11 +372,12 @@ void reference_convert(uint32_t to, uint8_t *dst, uint32_t from, const uint8_t *
 		i = load_int(from, src);
 		if (to == SPYRE_FMT_BOOL)
 			i = i != 0;
-		memcpy(dst, &i, spyre_fmt_bytes(to));
+		put_le(dst, (uint64_t)i, spyre_fmt_bytes(to));
 		return;
 	}
 	if (from == SPYRE_FMT_FP64) {
-		memcpy(&d, src, 8);
+		bits = get_le(src, 8);
+		memcpy(&d, &bits, 8);
 		x = (float)d;
 	} else if (is_float(from)) {
 		x = reference_load(from, src, 0);
@@ -386,16 +385,31 @@ void reference_convert(uint32_t to, uint8_t *dst, uint32_t from, const uint8_t *
 		x = (float)load_int(from, src);
 	}
 	if (to == SPYRE_FMT_FP64) {
-		uint64_t bits = 0x7ff8ull << 48;
-
 		d = x;
-		memcpy(dst, isnan(x) ? (void *)&bits : (void *)&d, 8);
+		memcpy(&bits, &d, 8);
+		put_le(dst, isnan(x) ? 0x7ff8ull << 48 : bits, 8);
 	} else if (is_float(to)) {
 		reference_store(to, dst, 0, x);
 	} else {
 		i = float_to_int(to, x);
-		memcpy(dst, &i, spyre_fmt_bytes(to));
+		put_le(dst, (uint64_t)i, spyre_fmt_bytes(to));
 	}
+}
+
+/* Moves an element, which has the host's byte order on the host. */
+static void move_element(const struct spyre_dma_desc *desc, uint8_t *device, uint8_t *host)
+{
+	uint64_t bytes = spyre_fmt_bytes(desc->host_format);
+	uint8_t element[8];
+
+	if (desc->direction == SPYRE_DMA_D2H) {
+		reference_convert(desc->host_format, host, desc->device_format, device);
+		order_le(host, 1, bytes);
+		return;
+	}
+	memcpy(element, host, bytes);
+	order_le(element, 1, bytes);
+	reference_convert(desc->device_format, device, desc->host_format, element);
 }
 
 void reference_dma(const struct spyre_dma_desc *desc, uint8_t *device, uint8_t *host,
@@ -420,16 +434,10 @@ void reference_dma(const struct spyre_dma_desc *desc, uint8_t *device, uint8_t *
 			real = real && sum < desc->bound[b].limit;
 		}
 		real = real && at + hb <= host_bytes;
-		if (desc->direction == SPYRE_DMA_D2H) {
-			if (real)
-				reference_convert(desc->host_format, host + at,
-						  desc->device_format, device);
-		} else if (real) {
-			reference_convert(desc->device_format, device, desc->host_format,
-					  host + at);
-		} else {
+		if (real)
+			move_element(desc, device, host + at);
+		else if (desc->direction == SPYRE_DMA_H2D)
 			memset(device, 0, db);
-		}
 		for (d = desc->num_dims; d--;) {
 			if (++c[d] < desc->dim[d].count)
 				break;
@@ -458,12 +466,6 @@ void reference_box(const struct spyre_dma_desc *desc, uint8_t *device, uint8_t *
 {
 	uint64_t i, h, d;
 
-	for (i = 0; reference_box_at(desc, i, &h, &d); i++) {
-		if (desc->direction == SPYRE_DMA_H2D)
-			reference_convert(desc->device_format, device + d, desc->host_format,
-					  host + h);
-		else
-			reference_convert(desc->host_format, host + h, desc->device_format,
-					  device + d);
-	}
+	for (i = 0; reference_box_at(desc, i, &h, &d); i++)
+		move_element(desc, device + d, host + h);
 }

@@ -7,6 +7,7 @@
 #include "model/table.h"
 #include "model_util.h"
 #include "suite.h"
+#include "tests/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,7 @@ static void compute(const struct spyre_unit *unit, uint32_t func, uint32_t beta)
 
 	set_imm(run.imm, func, beta);
 	for (i = 0; i < CODES; i++)
-		want[i] = i;
+		want[i] = spyre_le16(i);
 	unit->sfu(&run);
 }
 
@@ -85,9 +86,7 @@ static uint32_t differences(struct test_host *host, uint32_t func, uint32_t beta
 
 	memset(out, 0x11, sizeof(out));
 	for (i = 0; i < CODES; i++) {
-		uint16_t code = i;
-
-		memcpy((in_place ? out : in) + i / 64 * stride + i % 64 * 2, &code, 2);
+		put_le((in_place ? out : in) + i / 64 * stride + i % 64 * 2, i, 2);
 	}
 	ck_assert_int_eq(spyre_card_exec(&x, &host->self), SPYRE_STOP_NONE);
 	for (i = 0; i < CODES; i++)

@@ -3,6 +3,7 @@
 #include "model_reference.h"
 #include "model_util.h"
 #include "suite.h"
+#include "tests/order.h"
 #include "model/simd/unit.h"
 
 #include <math.h>
@@ -73,9 +74,9 @@ static float apply(const struct spyre_sfu_run *run, uint32_t coord, const float 
 	float r = 0;
 	struct spyre_sfu_run one = {
 		.func = run->func, .lanes = 1, .points = 1, .imm = { imm[0], imm[1] },
-		.v[0] = { .p = (uint8_t *)&r, .format = SPYRE_FMT_IEEE_FP32 },
-		.v[1] = { .p = (uint8_t *)x, .format = SPYRE_FMT_IEEE_FP32 },
-		.v[2] = { .p = (uint8_t *)(x + 1), .format = SPYRE_FMT_IEEE_FP32 },
+		.v[0] = { .p = (uint8_t *)&r, .format = SPYRE_FMT_SCRATCH_FP32 },
+		.v[1] = { .p = (uint8_t *)x, .format = SPYRE_FMT_SCRATCH_FP32 },
+		.v[2] = { .p = (uint8_t *)(x + 1), .format = SPYRE_FMT_SCRATCH_FP32 },
 	};
 
 	if (!is_long(run->func))
@@ -639,6 +640,7 @@ START_TEST(test_product_of_a_row)
 		random_floats(&seed, a, MOST_K, used[f].format);
 		random_floats(&seed, old, 64, used[f].format);
 		rng_fill(&seed, (uint8_t *)codes, sizeof(codes), used[f].format);
+		order_le(codes, MOST_K * 64, 2);
 		for (uint32_t i = 0; i < MOST_K * 64; i++) {
 			uint16_t magnitude = codes[i] & 0x7fff;
 
@@ -646,6 +648,7 @@ START_TEST(test_product_of_a_row)
 				codes[i] &= 0x8000;
 		}
 		codes[at] = special[n / 2 % 4] | sign;
+		order_le(codes, MOST_K * 64, 2);
 		for (uint32_t i = 0; i < MOST_K * 64; i++)
 			b[i] = reference_load(used[f].format, (const uint8_t *)codes, i);
 		memcpy(c, old, sizeof(c));
@@ -661,9 +664,9 @@ static float window(const struct spyre_unit *unit, uint32_t coord, float index, 
 	struct spyre_sfu_run run = {
 		.func = SPYRE_FUNC_MASKBYINDEX, .lanes = 1, .points = 1,
 		.imm = { float_bits(3) }, .coord = coord, .width = width,
-		.v[0] = { .p = (uint8_t *)&out, .format = SPYRE_FMT_IEEE_FP32 },
-		.v[1] = { .p = (uint8_t *)&value, .format = SPYRE_FMT_IEEE_FP32 },
-		.v[2] = { .p = (uint8_t *)&index, .format = SPYRE_FMT_IEEE_FP32 },
+		.v[0] = { .p = (uint8_t *)&out, .format = SPYRE_FMT_SCRATCH_FP32 },
+		.v[1] = { .p = (uint8_t *)&value, .format = SPYRE_FMT_SCRATCH_FP32 },
+		.v[2] = { .p = (uint8_t *)&index, .format = SPYRE_FMT_SCRATCH_FP32 },
 	};
 
 	unit->sfu(&run);

@@ -12,6 +12,7 @@
 #include "libspyre/sdsc/ir/bundle.h"
 #include "libspyre/sdsc/load.h"
 #include "model/card.h"
+#include "tests/order.h"
 #include "tests/units.h"
 
 /* Description */
@@ -179,9 +180,9 @@ static void copy_codes(struct bundle_case *c, struct bundle_tensor *t, int index
 		else if (bits == 4)
 			*code = *byte >> at % 8 & 0xf;
 		else if (put)
-			memcpy(byte, code, bits / 8);
+			put_le(byte, *code, bits / 8);
 		else
-			memcpy(code, byte, bits / 8);
+			*code = (uint32_t)get_le(byte, bits / 8);
 	} while (bundle_next(c, x));
 }
 

@@ -12,6 +12,7 @@
 #include "libspyre/sdsc/ir/bundle.h"
 #include "libspyre/sdsc/load.h"
 #include "model/card.h"
+#include "tests/order.h"
 
 /* case.json */
 
@@ -88,7 +89,7 @@ static double load(const struct card_tensor *t, size_t at)
 	uint32_t bits = 0;
 	float f;
 
-	memcpy(&bits, t->device + at * word(t), word(t));
+	bits = (uint32_t)get_le(t->device + at * word(t), word(t));
 	if (word(t) == 2)
 		bits = spyre_dl16_to_fp32((uint16_t)bits);
 	memcpy(&f, &bits, 4);
@@ -103,7 +104,7 @@ static void store(const struct card_tensor *t, size_t at, double value)
 	memcpy(&bits, &f, 4);
 	if (word(t) == 2)
 		bits = spyre_fp32_to_dl16(bits);
-	memcpy(t->device + at * word(t), &bits, word(t));
+	put_le(t->device + at * word(t), bits, word(t));
 }
 
 /* Returns the host element of a device coordinate, -1 for padding: bounded per host dim. */

@@ -15,6 +15,7 @@
 #include "libspyre/sdsc/load.h"
 #include "model/card.h"
 #include "model_util.h"
+#include "tests/order.h"
 
 struct dim {
 	char name[16];
@@ -170,7 +171,7 @@ double make_get(const struct make *m, int tensor, const int64_t *at)
 	uint32_t bits = 0;
 	float f;
 
-	memcpy(&bits, t->data + place(t, at, tensor == m->num_tensors - 1), t->word);
+	bits = (uint32_t)get_le(t->data + place(t, at, tensor == m->num_tensors - 1), t->word);
 	switch (t->format) {
 	case SPYRE_FORMAT_SENUINT32:
 		return bits;
@@ -231,7 +232,7 @@ void make_set_lane(struct make *m, int tensor, const int64_t *at, uint32_t lane,
 	default:
 		expect(t->format == SPYRE_FORMAT_IEEE_FP32, "no codec for the format");
 	}
-	memcpy(t->data + place(t, at, tensor == m->num_tensors - 1) + lane * t->word, &bits,
+	put_le(t->data + place(t, at, tensor == m->num_tensors - 1) + lane * t->word, bits,
 	       t->word);
 }
 

@@ -8,6 +8,7 @@
 #include "tools/spyre/value.h"
 
 #include "tools_check.h"
+#include "tests/order.h"
 
 static char path[128];
 
@@ -248,13 +249,14 @@ START_TEST(fortran_files)
 {
 	const char header[] = "\x93NUMPY\x01\x00\x38\x00{'descr': '<i2', 'fortran_order': True, "
 			      "'shape': (2, 3)}";
-	const int16_t data[6] = {11, 21, 12, 22, 13, 23};
+	int16_t data[6] = {11, 21, 12, 22, 13, 23};
 	const spyre_format formats[] = {SPYRE_FORMAT_SENINT16, SPYRE_FORMAT_IEEE_FP32};
 	struct text why;
 	FILE *file = fopen(path, "wb");
 
 	ck_assert_uint_eq(sizeof(header) - 1, 10 + 0x38);
 	fwrite(header, 1, sizeof(header) - 1, file);
+	order_le(data, 6, sizeof(data[0]));
 	fwrite(data, 1, sizeof(data), file);
 	fclose(file);
 	for (int f = 0; f < 2; f++) {
