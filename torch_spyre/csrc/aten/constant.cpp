@@ -63,4 +63,10 @@ int64_t encode_constant(double value, spyre_format format)
 	}
 }
 
+void store_constant(int64_t code, size_t bytes, uint8_t *to)
+{
+	for (size_t i = 0; i < bytes; i++)
+		to[i] = static_cast<uint8_t>(static_cast<uint64_t>(code) >> 8 * i);
+}
+
 } // namespace torch_spyre

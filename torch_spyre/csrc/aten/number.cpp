@@ -84,9 +84,12 @@ double stored_number(at::ScalarType dtype, double value)
 
 	spyre_format format = device_format(dtype);
 	int64_t code = encode_constant(value, format);
+	const auto wide = static_cast<uint32_t>(code);
+	const auto narrow = static_cast<uint16_t>(code);
+	const void *element = dtype == at::kFloat ? static_cast<const void *>(&wide) : &narrow;
 	double number;
 
-	check(spyre_format_decode(format, &code, 1, &number), "a number");
+	check(spyre_format_decode(format, element, 1, &number), "a number");
 	return number;
 }
 
@@ -114,12 +117,13 @@ at::Tensor one_element(double value, spyre_format format, c10::DeviceIndex devic
 {
 	at::Tensor tensor = empty({}, dtype_of(format), device);
 	Block *block = block_of(tensor.storage());
-	int64_t code = encode_constant(value, format);
+	bool wide = format == SPYRE_FORMAT_IEEE_FP32 || format == SPYRE_FORMAT_IEEE_INT32;
+	size_t width = wide ? 4 : 2;
+	uint8_t pattern[4];
 
+	store_constant(encode_constant(value, format), width, pattern);
 	/* Fills the whole stick, whose first lane is the element. */
-	check(spyre_memset_async(current_native_stream(device), block->address, &code,
-				 format == SPYRE_FORMAT_IEEE_FP32 ||
-				 format == SPYRE_FORMAT_IEEE_INT32 ? 4 : 2,
+	check(spyre_memset_async(current_native_stream(device), block->address, pattern, width,
 				 spyre_layout_bytes(&placement_of(tensor).layout)), "a number");
 	block->clean_padding = false;
 	return tensor;

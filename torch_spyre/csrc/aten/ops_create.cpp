@@ -90,7 +90,7 @@ bool fill_storage(const Tensor &self, double value)
 		int64_t code = encode_constant(value, device_format(placement.dtype));
 
 		for (size_t i = 0; i < kPattern; i += width)
-			std::memcpy(pattern + i, &code, width);
+			store_constant(code, width, pattern + i);
 	}
 	check(spyre_memset_async(current_native_stream(block->device), block->address, pattern,
 				 kPattern, spyre_layout_bytes(&placement.layout)), "aten::fill_");
