@@ -633,7 +633,7 @@ void generate_operand(uint64_t seed, uint32_t operand, void *p, size_t bytes)
 	}
 	if (operand == GENERATE_INDICES) {
 		for (i = 0; i < bytes / 4; i++)
-			index[i] = rng_below(&rng, INDICES);
+			index[i] = spyre_le32(rng_below(&rng, INDICES));
 		return;
 	}
 	/* DL16 numbers from 0 to 511, with which coordinates are compared. */
@@ -643,6 +643,6 @@ void generate_operand(uint64_t seed, uint32_t operand, void *p, size_t bytes)
 		uint32_t bits;
 
 		memcpy(&bits, &x, 4);
-		small[i] = spyre_fp32_to_dl16(bits);
+		small[i] = spyre_le16(spyre_fp32_to_dl16(bits));
 	}
 }
