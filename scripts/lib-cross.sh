@@ -4,9 +4,17 @@
 # Sourced by bash after lib.sh, lib-tap.sh and lib-package.sh.
 
 # Architectures as Debian names them; those of cross_archs are built.
-cross_archs=${SPYRE_CROSS:-arm64 ppc64el}
-declare -A cross_triplet=([arm64]=aarch64-linux-gnu [ppc64el]=powerpc64le-linux-gnu)
-declare -A cross_qemu=([arm64]=aarch64 [ppc64el]=ppc64le)
+cross_archs=${SPYRE_CROSS:-arm64 ppc64el s390x}
+declare -A cross_triplet=([arm64]=aarch64-linux-gnu [ppc64el]=powerpc64le-linux-gnu
+	[s390x]=s390x-linux-gnu)
+declare -A cross_qemu=([arm64]=aarch64 [ppc64el]=ppc64le [s390x]=s390x)
+# Programs of tests/unit that are run for arm64, whose bytes have the order of x86's, and for s390x.
+cross_units="model_boxes model_codecs model_dma model_exec model_format model_functions model_indirect
+	model_integers model_products model_programs model_tables model_units model_verify
+	sdsc_conv sdsc_integers sdsc_matmul sdsc_places sdsc_quant sdsc_topk
+	bundle_cache bundle_image format_numbers runtime_copy tools_coredump tools_npy tools_tensor"
+# Seconds after which a program that has not ended is a failure.
+cross_limit=1200
 
 # cross_root ARCH: the headers and libraries of an architecture, extracted once; sets $cross_root. No
 # program of theirs runs, so that neither root nor an emulator is needed. Status 1: $cross_missing
@@ -27,17 +35,31 @@ cross_root() {
 	# yyjson came to Debian with trixie, and needs nothing but libc6.
 	if ! archives_of bookworm | quietly "cross-root-$arch" cross_extract "$arch" bookworm \
 		"$cross_root/root" libc6-dev libgcc-12-dev libdrm-dev libxxhash-dev liburing-dev \
-		libncurses-dev check libsubunit-dev ||
-		! archives_of trixie | quietly "cross-root-$arch" cross_extract "$arch" trixie \
-			"$late" libyyjson-dev; then
+		libncurses-dev check libsubunit-dev; then
 		cross_missing="mmdebstrap failed (build/log/cross-root-$arch.log)"
 		return 1
 	fi
-	cp -a "$late/usr/include/yyjson.h" "$cross_root/root/usr/include/" &&
+	# The first line of an archive is that of the release; libc6 is the one from above.
+	if ! archives_of trixie | head -n 1 | quietly "cross-late-$arch" cross_download "$arch" \
+		"$late" libyyjson0 libyyjson-dev; then
+		cross_missing="apt-get failed (build/log/cross-late-$arch.log)"
+		return 1
+	fi
+	cross_relative "$cross_root/root" &&
+		cp -a "$late/usr/include/yyjson.h" "$cross_root/root/usr/include/" &&
 		cp -a "$late/usr/lib/$triplet/"libyyjson* "$cross_root/root/usr/lib/$triplet/" &&
 		cp -a "$late/usr/lib/$triplet/pkgconfig/yyjson.pc" \
 			"$cross_root/root/usr/lib/$triplet/pkgconfig/" &&
 		rm -rf "$late" && touch "$cross_root/complete"
+}
+
+# cross_relative ROOT: absolute links lead out of the root, such as that of libm.so, and the linker
+# would take the static library in its place.
+cross_relative() {
+	local link
+	find "$1/usr/lib" -type l -lname '/*' | while read -r link; do
+		ln -sfnr "$1$(readlink "$link")" "$link" || return
+	done
 }
 
 # cross_extract ARCH SUITE FOLDER PACKAGE...: takes lines of apt's sources from standard input.
@@ -45,6 +67,30 @@ cross_extract() {
 	local arch=$1 suite=$2 folder=$3
 	shift 3
 	mmdebstrap --variant=extract --architectures="$arch" --include="$*" "$suite" "$folder" -
+}
+
+# cross_download ARCH FOLDER PACKAGE...: takes lines of apt's sources from standard input, and
+# extracts these packages alone. An apt of its own, in FOLDER, has that architecture only.
+cross_download() {
+	local arch=$1 folder=$2 apt keyring=/usr/share/keyrings/debian-archive-keyring.gpg options file
+	shift 2
+	apt=$folder/apt
+	mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
+	: >"$apt/status"
+	if [ -e "$keyring" ]; then
+		sed "s|^deb |deb [signed-by=$keyring] |"
+	else
+		cat
+	fi >"$apt/sources.list"
+	options=(-o Dir::Etc::sourcelist="$apt/sources.list" -o Dir::Etc::sourceparts=/dev/null
+		-o Dir::State::lists="$apt/lists" -o Dir::State::status="$apt/status"
+		-o Dir::Cache="$apt/cache" -o APT::Sandbox::User=root
+		-o APT::Architecture="$arch" -o APT::Architectures="$arch")
+	apt-get "${options[@]}" update &&
+		env -C "$apt" apt-get "${options[@]}" download "$@" || return
+	for file in "$apt"/*.deb; do
+		dpkg-deb -x "$file" "$folder" || return
+	done
 }
 
 # cross_build ARCH: libspyre and the tools in build/cross-ARCH; sets $build.
@@ -86,8 +132,50 @@ cross_tests() {
 		"${sum:-none}"
 }
 
+# cross_programs ARCH: unit tests under qemu-user, each for a bounded time.
+cross_programs() {
+	local arch=$1 name program programs=() log status=0
+	for name in $cross_units; do
+		programs+=("tests/unit/$name")
+	done
+	say "running ${#programs[@]} programs of unit tests of $arch under qemu-user"
+	step "unit tests of $arch compile without a warning" "cross-$arch-programs" \
+		make -C "$build" -j"$jobs" "${programs[@]}" || return
+	log=$(log_file "cross-$arch-units")
+	: >"$log"
+	for program in "${programs[@]}"; do
+		# Where a program links to the library in the tree, the name is that of libtool's script.
+		name=$build/${program%/*}/.libs/${program##*/}
+		[ -x "$name" ] || name=$build/$program
+		env -C "$build" CK_TAP_LOG_FILE_NAME=- CK_VERBOSITY=silent CK_TIMEOUT_MULTIPLIER=20 \
+			SPYRE_TIMEOUT_MS=600000 srcdir="$top" SPYRE_BACKEND=embedded \
+			timeout "$cross_limit" "$cross_run" "$name" >>"$log" 2>&1 && continue
+		status=$?
+		echo "not ok - ${program##*/} ended with status $status" >>"$log"
+	done
+	tally_tap "$status" "cross-$arch-units"
+}
+
+# cross_image SPYRE BUNDLE FOLDER: compiles a bundle to FOLDER, and blanks the key of its image, which
+# depends on the build of the library, and the sum.
+cross_image() {
+	SPYRE_BACKEND=embedded "$1" compile "$2" -o "$3" &&
+		dd if=/dev/zero of="$3/init_binary.bin" bs=1 seek=16 count=32 conv=notrunc
+}
+
+# cross_images FOLDER: bundles compiled there have the same bytes as those compiled here.
+cross_images() {
+	local name bundle
+	for name in mm layernorm softmax_pool gather; do
+		bundle=$top/tests/conformance/bundles/$name
+		cross_image "$top/build/plain/tools/spyre/spyre" "$bundle" "$1/$name.here" &&
+			cross_image "$build/spyre" "$bundle" "$1/$name.there" &&
+			cmp "$1/$name.here/init_binary.bin" "$1/$name.there/init_binary.bin" || return
+	done
+}
+
 part_cross() {
-	local arch
+	local arch images
 	if [ "$(uname -m)" != x86_64 ]; then
 		skip "cross" "it compares with x86-64, and this machine is $(uname -m)"
 		return
@@ -109,6 +197,11 @@ part_cross() {
 			ok "libspyre and the tools build for $arch without a warning"
 			cross_runner "$arch"
 			cross_tests "$arch"
+			images=$(mktemp -d)
+			step "compiled bundles of $arch have the bytes of this machine's" \
+				"cross-$arch-images" cross_images "$images"
+			rm -rf "$images"
+			[ "$arch" = ppc64el ] || cross_programs "$arch"
 		else
 			not_ok "libspyre and the tools build for $arch without a warning" "cross-$arch-build"
 		fi
