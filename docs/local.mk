@@ -11,6 +11,7 @@ dist_docs_DATA += docs/isa.md
 dist_docs_DATA += docs/numerics.md
 dist_docs_DATA += docs/performance.md
 dist_docs_DATA += docs/planning.md
+dist_docs_DATA += docs/portability.md
 dist_docs_DATA += docs/python.md
 dist_docs_DATA += docs/pytorch.md
 dist_docs_DATA += docs/sdsc.md
