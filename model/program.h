@@ -4,7 +4,8 @@
  * the verifier checks and the cores execute.  docs/isa.md is the reference;
  * IBM's device encoding is not public and this one is our own.
  *
- * An image is little endian, 8-byte aligned and laid out in this order:
+ * An image is 8-byte aligned and laid out in this order, in the host's byte order in memory
+ * and little endian in files:
  *
  *	header | operands[] | steps[] | streams[] | instructions
  *
