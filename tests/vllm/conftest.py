@@ -47,3 +47,20 @@ def reference(tmp_path_factory):
     reference.path = path
     save_tokenizer(path)
     return reference
+
+
+@pytest.fixture
+def start(reference, tmp_path):
+    """Starts the test's server, which ends with it."""
+    from servers import Server
+
+    servers = []
+
+    def make(*options, **environment):
+        log = tmp_path / "server.log"
+        servers.append(Server(reference.path, log, *options, environment=environment))
+        return servers[0].wait()
+
+    yield make
+    for server in servers:
+        server.kill()

@@ -5,29 +5,12 @@ import queue
 import random
 import threading
 
-import pytest
 from checkpoints import prompts
-from servers import Server
 
 REQUESTS, IN_FLIGHT = 1000, 16
+LIMIT = ("--max-num-seqs", str(IN_FLIGHT))
 #: Requests whose tokens are compared with those of transformers.
 SAMPLE = 50
-
-
-@pytest.fixture
-def start(reference, tmp_path):
-    """Starts the test's server, which ends with it."""
-    servers = []
-
-    def make(*options, **environment):
-        options = "--max-num-seqs", str(IN_FLIGHT), *options
-        log = tmp_path / "server.log"
-        servers.append(Server(reference.path, log, *options, environment=environment))
-        return servers[0].wait()
-
-    yield make
-    for server in servers:
-        server.kill()
 
 
 def ask_all(server, requests):
@@ -77,13 +60,13 @@ def ask_a_thousand(server, reference):
 
 
 def test_steps_that_are_replayed(start, reference):
-    ask_a_thousand(start(), reference)
+    ask_a_thousand(start(*LIMIT), reference)
 
 
 def test_memory_returns(start, reference):
     """Of steps that are called, programs alone stay in the card's memory, within their limit."""
     limit = 8 << 20
-    server = start("--enforce-eager", TORCH_SPYRE_PROGRAM_CACHE_MIB=str(limit >> 20))
+    server = start(*LIMIT, "--enforce-eager", TORCH_SPYRE_PROGRAM_CACHE_MIB=str(limit >> 20))
     ask_all(server, random_requests(200, seed=50))
     before = server.metric("spyre_memory_used_bytes")
     ask_a_thousand(server, reference)

@@ -10,27 +10,12 @@ import time
 
 import pytest
 from checkpoints import prompts
-from servers import Server, events
+from servers import events
 
 COMPLETE = "/v1/completions"
 GREEDY = {"model": "small", "temperature": 0, "ignore_eos": True, "return_token_ids": True}
 #: Seconds after which a server that has lost its engine must have ended.
 PATIENCE = 200
-
-
-@pytest.fixture
-def start(reference, tmp_path):
-    """Starts the test's server, which ends with it."""
-    servers = []
-
-    def make(*options, **environment):
-        log = tmp_path / "server.log"
-        servers.append(Server(reference.path, log, *options, environment=environment))
-        return servers[0].wait()
-
-    yield make
-    for server in servers:
-        server.kill()
 
 
 class Streams:
