@@ -44,37 +44,39 @@ static bool multiply(struct spyre_core *core, const struct spyre_instr *in,
 	return true;
 }
 
-/* A single row does not need the lines of B in the scratch. */
-static bool is_row(const struct spyre_core *core, const struct spyre_instr *in,
+/* Few rows do not need the lines of B in the scratch. */
+static bool is_few(const struct spyre_core *core, const struct spyre_instr *in,
 		   const struct spyre_pt_block *block)
 {
 	const struct spyre_view *view = spyre_instr_views(in);
 
-	if (block->rows > 1 || in->lanes != 64)
+	if (block->rows > core->unit->few_rows || in->lanes != 64)
 		return false;
 	if (view[2].format == SPYRE_FMT_BFLOAT16)
 		return core->unit->inexact_factor == 1;
 	return exact_product(view[1].format) && view[2].format == SPYRE_FMT_SEN169_FP16;
 }
 
-static bool multiply_row(struct spyre_core *core, const struct spyre_instr *in,
+static bool multiply_few(struct spyre_core *core, const struct spyre_instr *in,
 			 const struct spyre_pt_block *block, u32 panel, u32 k, u32 depth)
 {
 	const struct spyre_view *b = spyre_instr_views(in) + 2;
 	struct spyre_pt_scratch *s = core->worker->scratch;
-	struct spyre_pt_row_run run = {
+	struct spyre_pt_few_run run = {
 		.c = s->c[panel],
 		.a = s->a,
 		.b = block->b + panel * b->stride[4] + k * b->stride[5],
 		.b_stride = b->stride[5],
+		.rows = block->rows,
 		.k = depth,
+		.a_stride = SPYRE_PT_A_STRIDE,
 		.format = b->format,
 	};
 
-	/* Widening costs as much as eight multiplications. */
-	if (!spyre_section_enter(&core->section, (u64)depth * 64 * 8))
+	/* Widening costs as much as eight multiplications, and rows of two blocks widen twice. */
+	if (!spyre_section_enter(&core->section, (u64)depth * 64 * (8 + 2 * block->rows)))
 		return false;
-	core->unit->pt_row(&run);
+	core->unit->pt_few(&run);
 	return true;
 }
 
@@ -181,7 +183,7 @@ static bool run_block(struct spyre_core *core, const struct spyre_instr *in,
 {
 	u32 panels = (block->sticks * in->lanes + 63) / 64;
 	u32 k, depth, i, end = in->count[5];
-	bool integer = spyre_pt_integer(in), row = is_row(core, in, block), full;
+	bool integer = spyre_pt_integer(in), few = is_few(core, in, block), full;
 
 	if (!begin(core, in, block, panels))
 		return false;
@@ -190,10 +192,10 @@ static bool run_block(struct spyre_core *core, const struct spyre_instr *in,
 		full = !((k + depth) % SPYRE_PT_EXACT_DEPTH) || k + depth == end;
 		if (!spyre_pt_load_a(core, in, block, k, depth))
 			return false;
-		for (i = 0; row && i < panels; i++)
-			if (!multiply_row(core, in, block, i, k, depth))
+		for (i = 0; few && i < panels; i++)
+			if (!multiply_few(core, in, block, i, k, depth))
 				return false;
-		for (i = 0; !row && i < panels; i++)
+		for (i = 0; !few && i < panels; i++)
 			if (!spyre_pt_load_b(core, in, block, i, k, depth) ||
 			    !multiply(core, in, block, i, depth) ||
 			    (integer && full && !gather(core, block, i)))

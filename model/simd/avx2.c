@@ -6,8 +6,11 @@
 #define VL 8
 #define PT_ROWS 6
 #define PT_VECS 2
+#define PT_FEW_ROWS 6
+#define PT_FEW_SUMS 12
+#define PT_FEW_MOST 12
 /* Zen 4 reads adjacent lines at 19 GB/s by itself, as fast as it can, and at 15 with prefetches. */
-#define PT_ROW_NEAR 256
+#define PT_FEW_NEAR 256
 #if defined(__clang__)
 #define VF_FMA(a, b, c) __builtin_elementwise_fma(a, b, c)
 #define VF_SQRT(a) __builtin_elementwise_sqrt(a)

@@ -6,6 +6,9 @@
 #define VL 16
 #define PT_ROWS 6
 #define PT_VECS 4
+#define PT_FEW_ROWS 8
+#define PT_FEW_SUMS 24
+#define PT_FEW_MOST 12
 #if defined(__clang__)
 #define VF_FMA(a, b, c) __builtin_elementwise_fma(a, b, c)
 #define VF_SQRT(a) __builtin_elementwise_sqrt(a)
@@ -41,6 +44,15 @@ typedef short v32hi __attribute__((vector_size(64)));
 #define V_STREAM(p, x) __builtin_ia32_movntdq512((v8di *)(p), (v8di)(x))
 #define V_STREAM_HALF(p, x) __builtin_ia32_movntdq256((v4di *)(p), (v4di)(x))
 #define V_FENCE() __builtin_ia32_sfence()
+#define HL_LOW(a, b)							\
+	__builtin_ia32_punpcklwd512_mask((v32hi)(a), (v32hi)(b), (v32hi){ 0 }, (u32)-1)
+#define HL_HIGH(a, b)							\
+	__builtin_ia32_punpckhwd512_mask((v32hi)(a), (v32hi)(b), (v32hi){ 0 }, (u32)-1)
+#define HL_MAX(a, b)							\
+	((hl)__builtin_ia32_pmaxuw512_mask((v32hi)(a), (v32hi)(b), (v32hi){ 0 }, (u32)-1))
+#define HL_SOME(z) __builtin_ia32_ptestmw512((v32hi)(z), (v32hi)(z), (u32)-1)
+#define HL_ADD_SOME(x, y, z)						\
+	((hl)__builtin_ia32_paddw512_mask((v32hi)(x), (v32hi)(y), (v32hi)(x), HL_SOME(z)))
 #define HL_ANY(mask) (__builtin_ia32_ptestmw512((v32hi)(mask), (v32hi)(mask), (u32)-1) != 0)
 /* The first @n of 32 elements; the others are 0, and memory beyond the first is not touched. */
 #define HL_FIRST(n) ((u32)-1 >> (32 - (n)))

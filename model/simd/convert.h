@@ -202,7 +202,8 @@ static ALWAYS_INLINE void convert_rows(const struct spyre_convert_run *run, u32 
 	}
 }
 
-#ifdef HL_LOW
+/* Units whose fp32 vectors need no order of their own do not define HL_SPREAD. */
+#ifdef HL_SPREAD
 /* Widens HL numbers; returns false without it if some are special. */
 static ALWAYS_INLINE bool widen_pair(u8 *dst, const u8 *src, u32 from)
 {

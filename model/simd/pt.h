@@ -8,7 +8,7 @@
 #ifndef SPYRE_MODEL_SIMD_PT_H
 #define SPYRE_MODEL_SIMD_PT_H
 
-#include "pair.h"
+#include "vec.h"
 
 #define PT_MOST_VECS (64 / VL < 8 ? 64 / VL : 8)
 
@@ -94,115 +94,5 @@ static void pt_fused(const struct spyre_pt_run *run)
 		pt_some_rows(c + r * 64, a + r * run->a_stride, run->a_stride, run->b, run->k, n);
 	}
 }
-
-/* Prefetches lines of B some pages ahead. The address is an integer, which may wrap. */
-#define PT_ROW_AHEAD 16
-
-/* Bytes between lines of B below which the unit's processors prefetch well by themselves. */
-#ifndef PT_ROW_NEAR
-#define PT_ROW_NEAR 1
-#endif
-
-/* The address is an integer, which may wrap. */
-static ALWAYS_INLINE void pt_prefetch(const struct spyre_pt_row_run *run, const u8 *b)
-{
-	const unsigned long ahead = (unsigned long)b + PT_ROW_AHEAD * run->b_stride;
-
-	if (run->b_stride < PT_ROW_NEAR)
-		return;
-	__builtin_prefetch((const u8 *)ahead);
-	__builtin_prefetch((const u8 *)(ahead + 64));
-}
-
-/* For one row each line of B is used once, so it is widened in registers. */
-static ALWAYS_INLINE void pt_row(const struct spyre_pt_row_run *run, u32 format)
-{
-	const float *a = run->a;
-	vf acc[64 / VL];
-	long k, i;
-
-	for (i = 0; i < 64 / VL; i++)
-		acc[i] = ((const vf_mem *)run->c)[i];
-	for (k = 0; k < run->k; k++) {
-		const u8 *b = run->b + k * run->b_stride;
-		vf x = vf_splat(a[k]);
-
-		pt_prefetch(run, b);
-#pragma GCC unroll 16
-		for (i = 0; i < 64 / VL; i++)
-			acc[i] = format == SPYRE_FMT_SEN169_FP16 ?
-				 VF_FMA(x, vf_load(format, b + i * 2 * VL), acc[i]) :
-				 VF_FUSED(x, vf_load(format, b + i * 2 * VL), acc[i]);
-	}
-	for (i = 0; i < 64 / VL; i++)
-		((vf_mem *)run->c)[i] = acc[i];
-}
-
-static NOINLINE void pt_row_any(const struct spyre_pt_row_run *run)
-{
-	if (run->format == SPYRE_FMT_SEN169_FP16)
-		pt_row(run, SPYRE_FMT_SEN169_FP16);
-	else
-		pt_row(run, SPYRE_FMT_BFLOAT16);
-}
-
-#ifdef HL_LOW
-#define PT_GROUP (HL / 4)	/* groups of four columns in a pair of vectors */
-
-/* Moves the sums of 64 columns, by groups of four, between their order and that of pairs. */
-static ALWAYS_INLINE void pt_deal(float *pairs, float *columns, bool back)
-{
-	long i, at;
-
-	for (i = 0; i < 16; i++) {
-		long own = i % PT_GROUP;
-
-		at = i - own + own / 2 + own % 2 * (PT_GROUP / 2);
-		__builtin_memcpy(back ? columns + 4 * i : pairs + 4 * at,
-				 back ? pairs + 4 * at : columns + 4 * i, 16);
-	}
-}
-
-/* Returns false and changes nothing if B has a special number, which is rare. */
-static ALWAYS_INLINE bool pt_row_pairs(const struct spyre_pt_row_run *run, u32 format)
-{
-	const hl magnitude = V_KEEP((hl){ 0 } + 0x7fff);
-	const float *a = run->a;
-	vf acc[64 / HL][2];
-	hl most = { 0 };
-	long k, i;
-
-	pt_deal((float *)acc, run->c, false);
-	for (k = 0; k < run->k; k++) {
-		const u8 *b = run->b + k * run->b_stride;
-		vf x = vf_splat(a[k]);
-
-		pt_prefetch(run, b);
-#pragma GCC unroll 8
-		for (i = 0; i < 64 / HL; i++) {
-			hl code = hl_le(*(const hl_mem *)(b + i * 2 * HL));
-			hl mag = code & magnitude;
-			struct hl_pair line = hl_widen(format, code, mag);
-
-			most = HL_MAX(most, mag);
-			acc[i][0] = VF_FMA(x, line.low, acc[i][0]);
-			acc[i][1] = VF_FMA(x, line.high, acc[i][1]);
-		}
-	}
-	if (hl_any((hls)most >= (s16)hl_least_special(format)))
-		return false;
-	pt_deal((float *)acc, run->c, true);
-	return true;
-}
-
-static NOINLINE void unit_pt_row(const struct spyre_pt_row_run *run)
-{
-	if (run->format == SPYRE_FMT_SEN169_FP16 ? !pt_row_pairs(run, SPYRE_FMT_SEN169_FP16) :
-						   !pt_row_pairs(run, SPYRE_FMT_BFLOAT16))
-		pt_row_any(run);
-}
-#else
-#define unit_pt_row pt_row_any
-#endif
 
 #endif /* SPYRE_MODEL_SIMD_PT_H */

@@ -7,6 +7,9 @@
 #define VL 4
 #define PT_ROWS 2
 #define PT_VECS 4
+#define PT_FEW_ROWS 1
+#define PT_FEW_SUMS 16
+#define PT_FEW_MOST 1
 /* Only for products that are exact in fp32, where the addition is the only rounding. */
 #define VF_FMA(a, b, c) ((a) * (b) + (c))
 #define VF_FUSED(a, b, c) vf_fused(a, b, c)

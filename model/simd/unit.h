@@ -99,13 +99,15 @@ struct spyre_pt_run {
 	bool exact;		/* products of elements are exact in fp32 */
 };
 
-/* c[64] += a[k] x b[k][64]; lines of b are DL16 or bf16. */
-struct spyre_pt_row_run {
+/* c[rows][64] += a[rows][k] x b[k][64]; c and a are fp32, lines of b are DL16 or bf16. */
+struct spyre_pt_few_run {
 	void *c;
 	const void *a;
 	const u8 *b;
 	u64 b_stride;
+	u32 rows;
 	u32 k;
+	u32 a_stride;		/* bytes from row to row of a */
 	u32 format;		/* of b; products of DL16 are exact in fp32 */
 };
 
@@ -118,13 +120,14 @@ struct spyre_unit {
 	/* Cost of an element of a function of two beats relative to one beat. */
 	u32 long_factor;
 	u32 pt_rows;		/* the PT kernel's preferred number of rows */
+	u32 few_rows;		/* up to which pt_few() is faster than pt() */
 	void (*sfu)(const struct spyre_sfu_run *run);
 	void (*reduce_begin)(u32 func, void *acc);
 	void (*reduce)(const struct spyre_reduce_run *run);
 	void (*reduce_end)(const struct spyre_reduce_end *end);
 	void (*convert)(const struct spyre_convert_run *run);
 	void (*pt)(const struct spyre_pt_run *run);
-	void (*pt_row)(const struct spyre_pt_row_run *run);
+	void (*pt_few)(const struct spyre_pt_few_run *run);
 	/* 64 x 64 tile of 16-bit elements: out[j][i] = in[i][j] */
 	void (*transpose)(u8 *out, u64 out_stride, const u8 *in, u64 in_stride);
 	/* The same for rows x columns of 32-bit elements, multiples of 4 and of 16. */

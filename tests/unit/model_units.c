@@ -633,8 +633,8 @@ START_TEST(test_product_of_a_row)
 		uint32_t f = n % 2, at = rng_below(&seed, MOST_K * 64);
 		uint16_t sign = n / 8 % 2 ? 0x8000 : 0;
 		uint16_t special[] = { 0, used[f].most, used[f].infinity, used[f].nan };
-		struct spyre_pt_row_run run = { .c = c, .a = a, .b = (const uint8_t *)codes,
-						.b_stride = 128, .k = MOST_K,
+		struct spyre_pt_few_run run = { .c = c, .a = a, .b = (const uint8_t *)codes,
+						.b_stride = 128, .rows = 1, .k = MOST_K,
 						.format = used[f].format };
 
 		random_floats(&seed, a, MOST_K, used[f].format);
@@ -652,7 +652,7 @@ START_TEST(test_product_of_a_row)
 		for (uint32_t i = 0; i < MOST_K * 64; i++)
 			b[i] = reference_load(used[f].format, (const uint8_t *)codes, i);
 		memcpy(c, old, sizeof(c));
-		unit->pt_row(&run);
+		unit->pt_few(&run);
 		check_sums(unit, c, old, a, b, MOST_K, 0);
 	}
 }
