@@ -82,6 +82,15 @@ static const struct operation divisions[] = {
 	  { 0 }, 8, 0, { 8, 1, 1, 1 } },
 	{ "matmul", { { 1, 4096, END }, { 4096, 4096, END }, { 1, 4096, END } }, DL16, 0, { 0 },
 	  32, 0, { 16, 2 } },
+	/* Cores have full rows, and the slices of K that they would have without. */
+	{ "matmul", { { 64, 576, END }, { 576, 1536, END }, { 64, 1536, END } }, DL16, 0, { 0 },
+	  32, 0, { 1, 24, 1 } },
+	{ "matmul", { { 64, 1536, END }, { 1536, 576, END }, { 64, 576, END } }, DL16, 0, { 0 },
+	  32, 0, { 1, 9, 1 } },
+	{ "matmul", { { 12, 4096, END }, { 4096, 64, END }, { 12, 64, END } }, DL16, 0, { 0 }, 32,
+	  0, { 1, 1, 2 } },
+	{ "matmul", { { 128, 576, END }, { 576, 1536, END }, { 128, 1536, END } }, DL16, 0, { 0 },
+	  32, 0, { 2, 12, 1 } },
 	{ "swiglu", { { 128, 4096, END }, { 128, 4096, END }, { 128, 4096, END } }, DL16, 0, { 0 },
 	  8, 0, { 1, 8 } },
 	{ "softmax", { PLAIN, PLAIN }, DL16, 0, { 0 }, 32, 2, { 32, 1 } },
@@ -169,8 +178,8 @@ END_TEST
 /* Cores that share an output are adjacent. */
 START_TEST(k_fastest)
 {
-	static const struct operation op = { "matmul", { { 64, 1 << 17, END }, { 1 << 17, 64, END },
-							 { 64, 64, END } }, DL16, 0, { 0 }, 0, 0,
+	static const struct operation op = { "matmul", { { 100, 1 << 17, END }, { 1 << 17, 64, END },
+							 { 100, 64, END } }, DL16, 0, { 0 }, 0, 0,
 					     { 0 } };
 	spyre_sdsc_graph *graph = graph_of(&op);
 	struct plan plan;

@@ -9,6 +9,7 @@
 
 #define PT_ROWS 8.0
 #define TARGET_PASSES 8.0
+#define FULL_ROWS (PT_ROWS * TARGET_PASSES)	/* of a core that works with full efficiency */
 #define MACS_PER_US 1.536e6		/* per core */
 #define HBM_BYTES_PER_US 204.8e3
 #define PSUM_US 1.4e-4			/* per element and hop */
@@ -73,15 +74,26 @@ double plan_matmul_cost(const struct ir_sdsc *s, const int64_t *slices)
 struct search {
 	struct build_step *step;
 	double best;
+	bool full;		/* only divisions whose cores have full rows, */
+	double split_k;		/* and this many slices of what the product sums over */
 };
+
+/* Cores that share columns each read the second operand, which pays only with full rows. */
+static bool has_full_rows(const struct sizes *z)
+{
+	return z->split_m == 1 || fmod(z->m, FULL_ROWS) == 0;
+}
 
 static void visit(void *arg, const int64_t *slices)
 {
 	struct search *search = arg;
 	struct ir_sdsc *s = &search->step->sdsc;
+	struct sizes z = sizes_of(s, slices);
 	double cost = plan_matmul_cost(s, slices);
 
 	if (cost >= search->best)
+		return;
+	if (search->full && (z.split_k != search->split_k || !has_full_rows(&z)))
 		return;
 	search->best = cost;
 	memcpy(s->slices, slices, s->num_dims * sizeof(*slices));
@@ -108,10 +120,29 @@ static uint32_t rows_of_one_pass(const struct ir_sdsc *s, const int64_t *least, 
 	return rows <= (int64_t)PT_ROWS ? dims : 0;
 }
 
+/*
+ * Gives cores full rows, where the rows consist of such parts or are fewer. The slices of K stay
+ * as they are, and with them the order of sums.
+ */
+static void fill_rows(struct build_step *step, const int64_t *least, uint32_t whole, uint32_t cores)
+{
+	const struct ir_sdsc *s = &step->sdsc;
+	struct sizes z = sizes_of(s, s->slices);
+	double rows = z.m * z.split_m;
+	struct search search = { .step = step, .best = INFINITY, .full = true,
+				 .split_k = z.split_k };
+
+	if (s->tensor[1].indexed || whole >> s->tensor[s->output].stick & 1)
+		return;
+	if (rows <= FULL_ROWS || fmod(rows, FULL_ROWS) == 0)
+		plan_each(s, whole, least, cores, visit, &search);
+}
+
 void plan_matmul(struct build_step *step, const int64_t *least, uint32_t whole, uint32_t cores)
 {
 	struct search search = { .step = step, .best = INFINITY };
 
 	whole |= rows_of_one_pass(&step->sdsc, least, whole);
 	plan_each(&step->sdsc, whole, least, cores, visit, &search);
+	fill_rows(step, least, whole, cores);
 }
