@@ -142,9 +142,10 @@ part_vllm() {
 	say "tests/vllm on the embedded card"
 	# An engine in its process keeps the card; a server has processes of its own.
 	vllm_tests parts test_platform.py test_batches.py test_attention.py test_layers.py \
-		test_metrics.py
+		test_states.py test_mamba.py test_metrics.py
 	vllm_tests engine test_engine.py
 	vllm_tests models test_models.py test_pooling.py
+	vllm_tests hybrid test_hybrid.py
 	vllm_tests server test_server.py
 	vllm_tests parallel test_parallel.py
 	vllm_tests trouble test_trouble.py

@@ -35,7 +35,11 @@ def state(worker):
     return worker.card.index, worker.model_runner.model_memory_usage, fallbacks
 
 
-FAMILIES = {"grouped heads": "llama3", "experts, sinks and windows": "gpt_oss"}
+FAMILIES = {
+    "grouped heads": "llama3",
+    "experts, sinks and windows": "gpt_oss",
+    "states and experts": "granite_hybrid",
+}
 
 
 @pytest.mark.parametrize("name", FAMILIES.values(), ids=FAMILIES)

@@ -3,10 +3,12 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 import torch
+import transformers
 import vllm_spyre_open
 from checkpoints import save_model, save_tokenizer
 from vllm import SamplingParams
@@ -14,6 +16,7 @@ from vllm.engine.arg_utils import AsyncEngineArgs, EngineArgs
 from vllm.exceptions import VLLMValidationError
 from vllm.platforms import current_platform
 from vllm.utils.argparse_utils import FlexibleArgumentParser
+from vllm.v1.kv_cache_interface import MambaSpec
 from vllm_spyre_open import refusals
 from vllm_spyre_open.slots import slot_mapping
 from vllm_spyre_open.worker import SpyreWorker
@@ -24,6 +27,13 @@ def checkpoint(tmp_path_factory):
     path = tmp_path_factory.mktemp("llama3")
     save_model("llama3", path)
     save_tokenizer(path)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def hybrid(tmp_path_factory):
+    path = tmp_path_factory.mktemp("granite")
+    save_model("granite_hybrid", path)
     return str(path)
 
 
@@ -79,6 +89,19 @@ class TestDefaults:
         assert current_platform.check_max_model_len(131072) == 4096
         assert current_platform.check_max_model_len(512) == 512
 
+    def test_hybrid_models(self, hybrid):
+        """Pages of two kinds, and no prefix caching, which needs more states than there are."""
+        result = config(hybrid, skip_tokenizer_init=True, max_model_len=128)
+        assert not result.scheduler_config.disable_hybrid_kv_cache_manager
+        assert not result.cache_config.enable_prefix_caching
+        assert result.cache_config.mamba_cache_mode == "none"
+        assert result.cache_config.mamba_block_size == 128
+
+    def test_windows_have_one_kind_of_page(self, checkpoint):
+        result = config(checkpoint)
+        assert result.scheduler_config.disable_hybrid_kv_cache_manager
+        assert result.cache_config.enable_prefix_caching
+
     @pytest.mark.parametrize("dtype", refusals.DTYPES)
     def test_dtypes(self, checkpoint, dtype):
         dtype = getattr(torch, dtype)
@@ -115,15 +138,37 @@ class TestRefusals:
         with pytest.raises(ValueError, match="cannot serve weights quantised by fp8.*; serve"):
             config(checkpoint, quantization="fp8")
 
-    def test_granite_hybrid(self, tmp_path):
-        save_model("granite_hybrid", tmp_path)
-        with pytest.raises(ValueError, match="cannot serve layers with a state .Mamba. on spyre"):
+    #: Of Mamba 1, of Mamba 2 without and with attention, and with a linear attention of its own.
+    STATES = {
+        "FalconMambaForCausalLM": transformers.FalconMambaConfig,
+        "Mamba2ForCausalLM": transformers.Mamba2Config,
+        "FalconH1ForCausalLM": transformers.FalconH1Config,
+        "Qwen3NextForCausalLM": transformers.Qwen3NextConfig,
+    }
+
+    @pytest.mark.parametrize("name", STATES)
+    def test_states(self, name, tmp_path):
+        self.STATES[name](architectures=[name]).save_pretrained(tmp_path)
+        with pytest.raises(ValueError, match=rf"cannot serve layers with a state .* of {name} on "):
             config(str(tmp_path), skip_tokenizer_init=True)
+
+    HYBRID = {
+        "one kind of page": dict(disable_hybrid_kv_cache_manager=True),
+        "states that are made again": dict(use_replayssm=True),
+        "states that are rounded at random": dict(
+            enable_mamba_cache_stochastic_rounding=True, mamba_ssm_cache_dtype="float16"
+        ),
+    }
+
+    @pytest.mark.parametrize("what", HYBRID)
+    def test_settings_of_hybrid_models(self, hybrid, what):
+        with pytest.raises(ValueError, match=rf"cannot serve {what}.* on spyre: .*; leave it out"):
+            config(hybrid, skip_tokenizer_init=True, **self.HYBRID[what])
 
     KINDS = {
         "is_multimodal_model": "images, sound and video",
-        "is_hybrid": "layers with a state",
-        "is_attention_free": "layers with a state",
+        "is_hybrid": "layers with a state .* of Other",
+        "is_attention_free": "layers with a state .* of Other",
         "is_encoder_decoder": "models with encoder and decoder",
         "use_mla": "multi-head latent attention",
     }
@@ -132,10 +177,10 @@ class TestRefusals:
     def test_kinds_of_models(self, checkpoint, kind):
         """Of a configuration that differs in one property from one that is served."""
         served = config(checkpoint)
-        model = SimpleNamespace(dtype=torch.float16, quantization=None, runner_type="generate")
+        model = SimpleNamespace(dtype=torch.float16, quantization=None, architecture="Other")
         for name in self.KINDS:
             setattr(model, name, name == kind)
-        names = ("parallel", "lora", "speculative", "kv_transfer", "cache")
+        names = ("parallel", "lora", "speculative", "kv_transfer", "cache", "scheduler", "mamba")
         parts = {f"{name}_config": getattr(served, f"{name}_config") for name in names}
         given = SimpleNamespace(model_config=model, **parts)
         if kind is None:
@@ -200,6 +245,22 @@ class TestMemory:
         monkeypatch.setattr(TestMemory, "free", 200)
         with pytest.raises(ValueError, match="200 of 1000 bytes are free.* leaves 250 to others"):
             worker.determine_available_memory()
+
+    STATE = 60
+
+    def test_states_have_a_part_of_what_is_free(self, worker, monkeypatch):
+        """Rows are as many as the pages let requests run, or as requests may run at all."""
+        page = SimpleNamespace(page_size_bytes=100, block_size=64)
+        state = MambaSpec(block_size=64, shapes=((self.STATE,),), dtypes=(torch.int8,))
+        state = replace(state, page_size_padded=100)
+        worker.model_runner.get_kv_cache_spec = lambda: {"a": page, "b": state, "c": state}
+        for requests, free in (3, 1000), (3, 10000), (100, 5000), (100, 40000):
+            worker.scheduler_config.max_num_seqs = requests
+            pages = worker.memory_of_pages(free)
+            # Two layers with states and one of attention: a group each.
+            rows = min(requests, pages // 100 // 3) + 1
+            used = pages + rows * 2 * self.STATE
+            assert free - 2 * self.STATE - 3 * 100 <= used <= free
 
 
 class TestSlots:

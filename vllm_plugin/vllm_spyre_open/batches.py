@@ -135,7 +135,7 @@ class Step:
         return self.table[request, position // self.block] * self.block + position % self.block
 
 
-def _order(groups, members, step, tokens):
+def order_of(groups, members, step, tokens):
     """Returns Plan.order for the groups and the requests in each."""
     order = np.zeros(tokens, np.int64)
     base = 0
@@ -168,4 +168,4 @@ def plan(step, layer, tokens, slots):
     ]
     padded = np.zeros(tokens, np.int64)
     padded[: len(slots)] = slots
-    return Plan(groups, padded, _order(groups, members, step, tokens))
+    return Plan(groups, padded, order_of(groups, members, step, tokens))

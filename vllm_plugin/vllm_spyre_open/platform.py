@@ -150,13 +150,35 @@ class SpyrePlatform(Platform):
         cache = vllm_config.cache_config
         if not cache.user_specified_block_size:
             cache.block_size = refusals.PAGE
-        vllm_config.scheduler_config.async_scheduling = False
+        scheduler = vllm_config.scheduler_config
+        hybrid = vllm_config.model_config is not None and vllm_config.model_config.is_hybrid
+        if hybrid:
+            cls._without_prefix_caching(vllm_config)
+        if scheduler.disable_hybrid_kv_cache_manager is None:
+            # Layers with a window keep the pages of those without one: each layer has a cache of
+            # its own, which would have to hold the pages of both kinds.
+            scheduler.disable_hybrid_kv_cache_manager = not hybrid
+        scheduler.async_scheduling = False
         vllm_config.compilation_config.cudagraph_capture_sizes = []
         # Without a timeout vLLM kills the engine at once, and its server then waits for the streams
         # that the engine had no time to end.
         vllm_config.shutdown_timeout = vllm_config.shutdown_timeout or SHUTDOWN_TIMEOUT
         # A card must not be used in a forked child of a process that has opened it.
         os.environ["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
+
+    @classmethod
+    def _without_prefix_caching(cls, vllm_config):
+        """Turns off prefix caching, which is vLLM's default: it would need the states at the ends
+        of pages, of which the card keeps the last one only."""
+        cache = vllm_config.cache_config
+        if cache.enable_prefix_caching:
+            logger.warning(
+                "prefix caching is off: the card keeps one state of each request, that of its "
+                "last token; pass --no-enable-prefix-caching to be silent"
+            )
+        cache.enable_prefix_caching = False
+        cache.mamba_cache_mode = "none"
+        cache.mamba_block_size = vllm_config.model_config.max_model_len
 
     @classmethod
     def check_max_model_len(cls, max_model_len):
@@ -172,6 +194,11 @@ class SpyrePlatform(Platform):
     def get_attn_backend_cls(cls, selected_backend, attn_selector_config, num_heads=None):
         refusals.check_attention(attn_selector_config)
         return "vllm_spyre_open.attention.SpyreAttentionBackend"
+
+    @classmethod
+    def support_hybrid_kv_cache(cls):
+        """Returns True: attention and layers with a state have pages of their own."""
+        return True
 
     @classmethod
     def opaque_attention_op(cls):

@@ -10,6 +10,8 @@ from vllm.exceptions import VLLMValidationError
 DTYPES = ("float16", "bfloat16", "float32")
 #: Tokens of a page are a multiple of this: a stick of the card has 64 numbers of 16 bits.
 PAGE = 64
+#: Models whose layers with a state are all Mamba 2, beside attention.
+HYBRID = ("GraniteMoeHybridForCausalLM",)
 
 _PAGES = "a card has all pages of its heads"
 
@@ -75,6 +77,35 @@ def _features(config):
         )
 
 
+def _states(config):
+    """Of a model with layers that have a state."""
+    architecture = config.model_config.architecture
+    if architecture not in HYBRID:
+        yield (
+            f"layers with a state (Mamba, linear attention) of {architecture}",
+            f"the card has those of {', '.join(HYBRID)}, which are Mamba 2",
+            "choose one of these, or a model with attention only",
+        )
+    if config.scheduler_config.disable_hybrid_kv_cache_manager:
+        yield (
+            "one kind of page for attention and states (--disable-hybrid-kv-cache-manager)",
+            "a state is no sequence of tokens",
+            "leave it out",
+        )
+    if config.cache_config.use_replayssm:
+        yield (
+            "states that are made again from their inputs (--use-replayssm)",
+            "each step writes the state after its last token",
+            "leave it out",
+        )
+    if config.mamba_config.enable_stochastic_rounding:
+        yield (
+            "states that are rounded at random (--enable-mamba-cache-stochastic-rounding)",
+            "the card rounds to nearest",
+            "leave it out; --mamba-ssm-cache-dtype float32 keeps more digits",
+        )
+
+
 def _model(config):
     model = config.model_config
     if model is None:
@@ -95,11 +126,7 @@ def _model(config):
             "choose a model with grouped heads",
         )
     if model.is_hybrid or model.is_attention_free:
-        yield (
-            "layers with a state (Mamba)",
-            "their states have no place in device memory yet",
-            "choose a model with attention only",
-        )
+        yield from _states(config)
     if model.is_multimodal_model:
         yield (
             "images, sound and video",

@@ -7,7 +7,7 @@ from vllm.logger import init_logger
 from vllm.model_executor.model_loader import get_model
 from vllm.v1.worker.gpu_model_runner import GPUModelRunner
 
-from . import weights
+from . import mamba, states, weights
 from .model import CardModel
 
 logger = init_logger(__name__)
@@ -39,6 +39,35 @@ class SpyreModelRunner(GPUModelRunner):
     def get_model(self):
         return self.model.model
 
+    def make_rows(self, kv_cache_config):
+        """Returns the rows of state caches, and makes what gives them to requests.
+
+        A request that runs has a page in each group, and page 0 belongs to none.
+        """
+        groups = max(1, len(kv_cache_config.kv_cache_groups))
+        most = (kv_cache_config.num_blocks - 1) // groups
+        requests = min(self.scheduler_config.max_num_seqs, most)
+        self.rows = states.Rows(requests)
+        return requests + 1
+
+    def initialize_metadata_builders(self, kv_cache_config, kernel_block_sizes):
+        super().initialize_metadata_builders(kv_cache_config, kernel_block_sizes)
+        for group in self._attn_group_iterator():
+            builder = group.get_metadata_builder()
+            if isinstance(builder, mamba.SpyreStateMetadataBuilder):
+                builder.rows = lambda: self.rows.of(self.input_batch.req_ids)
+
+    def _update_states(self, scheduler_output):
+        """Takes rows back before requests that are new take them."""
+        preempted = scheduler_output.preempted_req_ids or ()
+        for request in (*scheduler_output.finished_req_ids, *preempted):
+            self.rows.release(request)
+        return super()._update_states(scheduler_output)
+
+    def _init_kv_zero_meta(self):
+        """Pages are not cleared for a request: masks hide what it has not written, and states of
+        new requests are zero."""
+
     def initialize_kv_cache_tensors(
         self, kv_cache_config, kernel_block_sizes, kv_cache_allocation_context=None
     ):
@@ -46,12 +75,17 @@ class SpyreModelRunner(GPUModelRunner):
         the keys of sinks and of padding."""
         caches = {}
         context = self.compilation_config.static_forward_context
+        rows = self.make_rows(kv_cache_config)
         for group in kv_cache_config.kv_cache_groups:
             for name in group.layer_names:
+                if isinstance(context[name], mamba.SpyreMixer):
+                    caches[name] = context[name].kv_cache = context[name].caches(rows, self.card)
+                    continue
                 spec = context[name].get_kv_cache_spec(self.vllm_config)
                 if spec is None:  # of an encoder
                     continue
-                size = (kv_cache_config.num_blocks + 1) * spec.block_size
+                # The setting of the block size is by now the smallest of all groups.
+                size = (kv_cache_config.num_blocks + 1) * group.kv_cache_spec.block_size
                 width = spec.num_kv_heads * spec.head_size
                 caches[name] = tuple(
                     torch.zeros(size, width, dtype=spec.dtype, device=self.card) for _ in "kv"

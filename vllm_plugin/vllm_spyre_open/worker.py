@@ -10,10 +10,11 @@ from vllm.logger import init_logger
 from vllm.platforms import current_platform
 from vllm.utils.math_utils import cdiv
 from vllm.utils.torch_utils import set_random_seed
+from vllm.v1.kv_cache_interface import MambaSpec
 from vllm.v1.worker.gpu_worker import Worker, init_worker_distributed_environment
 from vllm.v1.worker.worker_base import CompilationTimes
 
-from . import experts, layers
+from . import experts, layers, mamba
 from .platform import MAX_NUM_SEQS
 from .runner import SpyreModelRunner
 
@@ -36,6 +37,7 @@ class SpyreWorker(Worker):
         set_random_seed(self.model_config.seed)
         layers.register()
         experts.register()
+        mamba.register()
         self._init_workspace_and_model_runner()
 
     def select_card(self):
@@ -86,7 +88,22 @@ class SpyreWorker(Worker):
                 f"--gpu-memory-utilization {share} leaves {total - int(total * share)} to others; "
                 "raise it, or choose a smaller model"
             )
-        return min(most, self.needed_memory())
+        return min(self.memory_of_pages(most), self.needed_memory())
+
+    def memory_of_pages(self, most):
+        """Returns the part of @most bytes that vLLM may divide into pages.
+
+        The rest is for state caches. Their rows are as many as the requests that run, which the
+        pages limit as well, since each request has one for every layer at least.
+        """
+        specs = self.model_runner.get_kv_cache_spec().values()
+        row = sum(one.state_content_size_bytes for one in specs if isinstance(one, MambaSpec))
+        if not row:
+            return most
+        pages = sum(spec.page_size_bytes for spec in specs)
+        by_requests = most - row * (self.scheduler_config.max_num_seqs + 1)
+        by_pages = (most - row) * pages // (pages + row)
+        return max(by_requests, by_pages)
 
     def compile_or_warm_up_model(self):
         """Programs are compiled at their first use and kept in torch_spyre's caches."""
