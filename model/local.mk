@@ -3,8 +3,10 @@
 # so that other code does not use vector instructions.
 model_unit_cflags = $(AM_CFLAGS) -O3 -fno-math-errno
 model_unit_sources = \
-	model/simd/codec.h model/simd/convert.h model/simd/functions.h model/simd/integer.h model/simd/math.h \
-	model/simd/pair.h model/simd/pt.h model/simd/pt_few.h model/simd/avx2_dl16.h model/simd/avx512_dl16.h model/simd/reduce.h model/simd/sfu.h \
+	model/simd/codec.h model/simd/convert.h model/simd/dl16_pair.h model/simd/functions.h \
+	model/simd/integer.h model/simd/math.h \
+	model/simd/pair.h model/simd/pt.h model/simd/pt_few.h model/simd/avx2_dl16.h model/simd/avx512_dl16.h \
+	model/simd/reduce.h model/simd/sfu.h \
 	model/simd/tile.h \
 	model/simd/transpose.h model/simd/unit.h model/simd/vec.h model/simd/wide.h
 
