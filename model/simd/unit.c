@@ -14,6 +14,15 @@ static const struct spyre_unit *const units[] = {
 #ifdef SPYRE_HAVE_AVX512
 	&spyre_unit_avx512,
 #endif
+#ifdef SPYRE_HAVE_NEON
+	&spyre_unit_neon,
+#endif
+#ifdef SPYRE_HAVE_VSX
+	&spyre_unit_vsx,
+#endif
+#ifdef SPYRE_HAVE_ZVECTOR
+	&spyre_unit_zvector,
+#endif
 };
 
 const struct spyre_unit *spyre_unit_at(u32 index)
