@@ -54,10 +54,10 @@ cross_root() {
 }
 
 # cross_relative ROOT: absolute links lead out of the root, such as that of libm.so, and the linker
-# would take the static library in its place.
+# would take the static library in its place; the loader of ppc64el is one as well.
 cross_relative() {
 	local link
-	find "$1/usr/lib" -type l -lname '/*' | while read -r link; do
+	find "$1/usr/lib" "$1"/lib* -type l -lname '/*' | while read -r link; do
 		ln -sfnr "$1$(readlink "$link")" "$link" || return
 	done
 }
