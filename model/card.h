@@ -14,7 +14,7 @@
 #define SPYRE_CLOCK_HZ 1500000000ull
 #define SPYRE_LPDDR_BYTES_PER_S 204800000000ull
 
-struct spyre_unit;		/* an arithmetic unit: scalar, AVX2, AVX-512 */
+struct spyre_unit;		/* an arithmetic unit (simd/unit.h) */
 
 /* Scratch of one host thread for packed tiles; not part of the card's state. */
 #define SPYRE_SCRATCH_BYTES (3u << 20)
@@ -52,7 +52,12 @@ struct spyre_host {
 	bool (*should_stop)(struct spyre_host *host, void *job);
 };
 
-/* Units by name: "scalar", "avx2", "avx512"; NULL if not built in. */
+/*
+ * The units that are built in, the only table of them: index 0 is "scalar", each further one is
+ * faster, beyond the last is NULL. The host has to know which of them its processor runs.
+ */
+const struct spyre_unit *spyre_unit_at(u32 index);
+/* A unit by its name; NULL if it is not built in. */
 const struct spyre_unit *spyre_unit_find(const char *name);
 const char *spyre_unit_name(const struct spyre_unit *unit);
 

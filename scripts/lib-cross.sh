@@ -54,10 +54,10 @@ cross_root() {
 }
 
 # cross_relative ROOT: absolute links lead out of the root, such as that of libm.so, and the linker
-# would take the static library in its place.
+# would take the static library in its place; the loader of ppc64el is one as well.
 cross_relative() {
 	local link
-	find "$1/usr/lib" -type l -lname '/*' | while read -r link; do
+	find "$1/usr/lib" "$1"/lib* -type l -lname '/*' | while read -r link; do
 		ln -sfnr "$1$(readlink "$link")" "$link" || return
 	done
 }
@@ -117,15 +117,21 @@ END
 # The line of examples/digits that depends on every bit of its results.
 digits_sum() { sed -n 's/^output checksum *//p'; }
 
-# cross_tests ARCH: the recorded bundles, with the bytes of this machine's scalar unit, and digits.
+# cross_tests ARCH: the recorded bundles on each unit, with the bytes of this machine's scalar unit,
+# and digits.
 cross_tests() {
-	local arch=$1 log sum
+	local arch=$1 log sum unit have
 	say "running programs of $arch under qemu-user"
-	log=$(log_file "cross-$arch-conformance")
-	SPYRE_TIMEOUT_MS=600000 SPYRE_BACKEND=embedded SPYRE_EMBEDDED_THREADS=1 "$python" \
-		"$top/tests/conformance/run.py" --spyre "$build/spyre" \
-		--compare "$top/build/plain/recorded.json" >"$log" 2>&1
-	tally_tap $? "cross-$arch-conformance"
+	have=$(units "$build/spyre")
+	[ -n "$have" ] || not_ok "spyre doctor on $arch names the arithmetic units" ""
+	for unit in $have; do
+		log=$(log_file "cross-$arch-conformance-$unit")
+		SPYRE_TIMEOUT_MS=600000 SPYRE_BACKEND=embedded SPYRE_UNIT=$unit \
+			SPYRE_EMBEDDED_THREADS=1 "$python" "$top/tests/conformance/run.py" \
+			--spyre "$build/spyre" --compare "$top/build/plain/recorded.json" \
+			>"$log" 2>&1
+		tally_tap $? "cross-$arch-conformance-$unit"
+	done
 	sum=$(SPYRE_BACKEND=embedded "$top/build/plain/examples/digits/digits" | digits_sum)
 	step "digits on $arch has the checksum of this machine, $sum" "cross-$arch-digits" \
 		test "$("$cross_run" "$build/examples/digits/.libs/digits" | digits_sum)" = \

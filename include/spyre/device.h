@@ -51,7 +51,7 @@ typedef struct spyre_device_properties {
 	uint32_t clock_khz;
 	/** LPDDR5 capacity in bytes. */
 	uint64_t memory_bytes;
-	/** Arithmetic unit of the host: "scalar", "avx2" or "avx512"; "" if unknown. */
+	/** Arithmetic unit of the host, such as "avx2" (spyre_host_units()); "" if unknown. */
 	char unit[16];
 } spyre_device_properties;
 
@@ -75,6 +75,14 @@ SPYRE_API spyre_status spyre_device_count(int *count);
  */
 SPYRE_API spyre_status spyre_device_get_properties(int index,
 						   spyre_device_properties *properties);
+
+/**
+ * Returns the names of the arithmetic units that embedded cards can compute with on this
+ * processor, from the slowest, which is "scalar", to the one that they take unless
+ * SPYRE_UNIT chooses another; NULL ends the array, which is static. All give the same
+ * bits. Since 0.1.
+ */
+SPYRE_API const char *const *spyre_host_units(void);
 
 /**
  * Opens visible card @index, 0 to count - 1, and creates an address space on it.

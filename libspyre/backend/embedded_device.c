@@ -12,6 +12,7 @@
 
 #include <xxhash.h>
 
+#include "libspyre/backend/cpu.h"
 #include "libspyre/backend/embedded.h"
 #include "libspyre/base/environment.h"
 #include "libspyre/base/error.h"
@@ -19,6 +20,7 @@
 
 #define MIB (1ull << 20)
 #define DEFAULT_LPDDR_MIB 16384
+#define MAX_UNITS 7
 #define MAX_LPDDR_MIB (112ull * 1024)	/* seven data segments of 16 GiB */
 
 static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -47,40 +49,66 @@ static void watch_forks(void)
 	pthread_atfork(before_fork, in_parent, in_child);
 }
 
-static bool cpu_runs(const char *unit)
+/* Writes "scalar, avx2 or avx512": the units of this build. */
+static void list_units(char *text, size_t size)
 {
-	if (!strcmp(unit, "scalar"))
-		return true;
-#if defined(__x86_64__)
-	__builtin_cpu_init();
-	if (!strcmp(unit, "avx512"))
-		return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-		       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-	if (!strcmp(unit, "avx2"))
-		return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-		       __builtin_cpu_supports("f16c");
-#endif
-	return false;
+	const struct spyre_unit *unit;
+	size_t used = 0;
+
+	*text = '\0';
+	for (u32 i = 0; (unit = spyre_unit_at(i)) && used < size; i++)
+		used += snprintf(text + used, size - used, "%s%s",
+				 !i ? "" : spyre_unit_at(i + 1) ? ", " : " or ",
+				 spyre_unit_name(unit));
+}
+
+static spyre_status forced_unit(const char *name, const struct spyre_unit **unit)
+{
+	char names[128];
+
+	*unit = spyre_unit_find(name);
+	if (!*unit) {
+		list_units(names, sizeof(names));
+		return spyre_error(SPYRE_ERROR_CONFIGURATION, "SPYRE_UNIT=\"%s\": expected %s", name,
+				   names);
+	}
+	if (!cpu_runs(name))
+		return spyre_error(SPYRE_ERROR_CONFIGURATION,
+				   "SPYRE_UNIT=%s: this processor does not have it; unset it to take "
+				   "the best one", name);
+	return SPYRE_SUCCESS;
 }
 
 static spyre_status config_unit(const struct spyre_unit **unit)
 {
-	static const char *const names[] = { "avx512", "avx2", "scalar" };
 	const char *forced = getenv("SPYRE_UNIT");
+	const struct spyre_unit *next;
+	u32 at = 0;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (forced && *forced && strcmp(forced, names[i]))
-			continue;
-		*unit = cpu_runs(names[i]) ? spyre_unit_find(names[i]) : NULL;
-		if (*unit)
-			return SPYRE_SUCCESS;
-		if (forced && *forced)
-			return spyre_error(SPYRE_ERROR_CONFIGURATION,
-					   "SPYRE_UNIT=%s: this processor or build does not have it; "
-					   "unset it to take the best one", forced);
-	}
-	return spyre_error(SPYRE_ERROR_CONFIGURATION,
-			   "SPYRE_UNIT=\"%s\": expected scalar, avx2 or avx512", forced);
+	if (forced && *forced)
+		return forced_unit(forced, unit);
+	while ((next = cpu_next_unit(&at)))
+		*unit = next;
+	return SPYRE_SUCCESS;
+}
+
+static const char *unit_names[MAX_UNITS + 1];
+
+static void name_units(void)
+{
+	const struct spyre_unit *unit;
+	u32 at = 0;
+
+	for (int i = 0; i < MAX_UNITS && (unit = cpu_next_unit(&at)); i++)
+		unit_names[i] = spyre_unit_name(unit);
+}
+
+const char *const *spyre_host_units(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, name_units);
+	return unit_names;
 }
 
 static uint32_t online_cpus(void)

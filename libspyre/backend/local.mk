@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 libspyre_libcore_la_SOURCES += libspyre/backend/backend.h
+libspyre_libcore_la_SOURCES += libspyre/backend/cpu.h
 libspyre_libcore_la_SOURCES += libspyre/backend/drm.h
 libspyre_libcore_la_SOURCES += libspyre/backend/drm_bounce.c
 libspyre_libcore_la_SOURCES += libspyre/backend/drm_card.c

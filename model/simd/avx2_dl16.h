@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * DL16 without mask registers: the same results as codec.h in fewer instructions. Two vectors
- * together are cheaper still, because most of the work is done on sixteen codes of 16 bits.
- * Included by the AVX2 unit.
+ * DL16 without mask registers: the same results as codec.h in fewer instructions. Included by
+ * the AVX2 unit.
  */
 #ifndef SPYRE_MODEL_SIMD_AVX2_DL16_H
 #define SPYRE_MODEL_SIMD_AVX2_DL16_H
@@ -108,114 +107,14 @@ static DL16_INLINE v8hi dl16_encode8(v8sf x)
 #define DL16_ROUND(x) ((vh)dl16_round8((v8sf)(x)))
 #define DL16_ENCODE(x) ((vh)dl16_encode8((v8sf)(x)))
 
-#define DL16_PAIRS
-
 /*
- * Two vectors of numbers of sixteen codes. The instructions that join and separate the halves
- * of words leave lanes 0 to 3 and 8 to 11 in the first vector, the others in the second.
+ * The instructions that join and separate the halves of words leave lanes 0 to 3 and 8 to 11 in
+ * the first vector of a pair (dl16_pair.h), the others in the second.
  */
-struct vf_two {
-	v8sf first, second;
-};
-
-static DL16_INLINE struct vf_two dl16_join(v16hi low, v16hi high)
-{
-	return (struct vf_two) {
-		(v8sf)__builtin_ia32_punpcklwd256(low, high),
-		(v8sf)__builtin_ia32_punpckhwd256(low, high),
-	};
-}
-
-/* The upper halves of the numbers. @magnitude is the codes' without their sign. */
-static DL16_INLINE v16hi dl16_upper(v16hi code, v16hi magnitude)
-{
-	v16hi bias = __builtin_ia32_psignw256((v16hi){ 0 } + (96 << 7), magnitude);
-
-	return ((code >> 2) & (short)0x9fff) + bias;
-}
-
-/* Decodes all codes but those of NaN and infinity; adds the magnitudes to the maximum @most. */
-static DL16_INLINE struct vf_two dl16_pair_finite(v16hi code, v16hi *most)
-{
-	v16hi magnitude = code & 0x7fff;
-
-	*most = __builtin_ia32_pmaxsw256(*most, magnitude);
-	return dl16_join(code << 14, dl16_upper(code, magnitude));
-}
-
-/* Returns true if @most, a maximum of magnitudes, is not that of a number in all lanes. */
-static DL16_INLINE int dl16_pair_special(v16hi most)
-{
-	v4di above = (v4di)(most > SPYRE_DL16_NAN - 1);
-
-	return !__builtin_ia32_ptestz256(above, above);
-}
-
-static DL16_INLINE struct vf_two dl16_pair_decode(v16hi code)
-{
-	v16hi magnitude = code & 0x7fff, low = code << 14, high = dl16_upper(code, magnitude);
-
-	if (__builtin_expect(dl16_pair_special(magnitude), 0)) {
-		v16hi infinite = magnitude == SPYRE_DL16_INF, none = magnitude == SPYRE_DL16_NAN;
-
-		low &= ~(infinite | none);
-		high = (infinite & ((code & (short)0x8000) | 0x7f80)) | (~infinite & high);
-		high = (none & 0x7fc0) | (~none & high);
-	}
-	return dl16_join(low, high);
-}
-
-static DL16_INLINE v8si dl16_shifted(v8sf x)
-{
-	return (((v8si)x & 0x7fffffff) + (0x2000 - (96 << 23))) >> 14;
-}
-
-static DL16_INLINE v16hi dl16_pair_magnitude(struct vf_two x)
-{
-	v16hi code = __builtin_ia32_packssdw256(dl16_shifted(x.first), dl16_shifted(x.second));
-
-	return __builtin_ia32_pmaxsw256(code, (v16hi){ 0 });
-}
-
-static DL16_INLINE v16hi dl16_pair_signs(struct vf_two x)
-{
-	return __builtin_ia32_packssdw256((v8si)x.first, (v8si)x.second) & (short)0x8000;
-}
-
-/* Encodes numbers whose code is below that of NaN; all others make @most that of one. */
-static DL16_INLINE v16hi dl16_pair_round(struct vf_two x, v16hi *most)
-{
-	v16hi magnitude = dl16_pair_magnitude(x);
-
-	*most = __builtin_ia32_pmaxsw256(*most, magnitude);
-	return magnitude | dl16_pair_signs(x);
-}
-
-static DL16_INLINE v16hi dl16_pair_encode(struct vf_two x)
-{
-	v16hi code = dl16_pair_magnitude(x), signs = dl16_pair_signs(x), none;
-
-	if (__builtin_expect(!dl16_pair_special(code), 1))
-		return code | signs;
-	none = __builtin_ia32_packssdw256((v8si)(x.first != x.first),
-					  (v8si)(x.second != x.second));
-	code -= code == SPYRE_DL16_NAN;
-	return (none & SPYRE_DL16_NAN) | (~none & (code | signs));
-}
-
-/* Exchanges the lanes of a pair with those of two vectors in order, in either direction. */
-static DL16_INLINE struct vf_two vf_two_swap(struct vf_two x)
-{
-	return (struct vf_two) {
-		(v8sf)__builtin_ia32_permti256((v4di)x.first, (v4di)x.second, 0x20),
-		(v8sf)__builtin_ia32_permti256((v4di)x.first, (v4di)x.second, 0x31),
-	};
-}
-
-/* Exchanges codes in order with those that dl16_pair_decode() separates in order. */
-static DL16_INLINE v16hi dl16_pair_order(v16hi code)
-{
-	return (v16hi)__builtin_ia32_permdi256((v4di)code, 0xd8);
-}
+#define DL16_PAIRS
+#define HL_PACK(a, b) ((hls)__builtin_ia32_packssdw256((v8si)(a), (v8si)(b)))
+#define HLS_MAX(a, b) ((hls)__builtin_ia32_pmaxsw256((v16hi)(a), (v16hi)(b)))
+#define PAIR_FIRST(a, b) ((vf)__builtin_ia32_permti256((v4di)(a), (v4di)(b), 0x20))
+#define PAIR_SECOND(a, b) ((vf)__builtin_ia32_permti256((v4di)(a), (v4di)(b), 0x31))
 
 #endif /* SPYRE_MODEL_SIMD_AVX2_DL16_H */

@@ -427,31 +427,13 @@ static ALWAYS_INLINE void hl_store_raw(u8 *p, hl x, bool stream)
  * Two vectors of DL16 numbers, for units that decode and encode them faster than one. The lanes
  * have an order of the unit's own, unless the function's name says otherwise.
  */
-#ifdef DL16_PAIRS
-static ALWAYS_INLINE struct vf_two dl16_load_pair(const u8 *p)
-{
-	return dl16_pair_decode((v16hi)hl_le(*(const hl_mem *)p));
-}
-
-static ALWAYS_INLINE struct vf_two dl16_load_ordered(const u8 *p)
-{
-	return dl16_pair_decode(dl16_pair_order((v16hi)hl_le(*(const hl_mem *)p)));
-}
-
-static ALWAYS_INLINE void dl16_store_pair(u8 *p, struct vf_two x, bool stream)
-{
-	hl_store(p, (hl)dl16_pair_encode(x), stream);
-}
-
-static ALWAYS_INLINE void dl16_store_ordered(u8 *p, struct vf_two x)
-{
-	*(hl_mem *)p = hl_le((hl)dl16_pair_order(dl16_pair_encode(x)));
-}
-#else
 struct vf_two {
 	vf first, second;
 };
 
+#ifdef DL16_PAIRS
+#include "dl16_pair.h"
+#else
 static ALWAYS_INLINE struct vf_two dl16_load_pair(const u8 *p)
 {
 	return (struct vf_two) {

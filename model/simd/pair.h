@@ -22,6 +22,14 @@ struct hl_pair {
 	vf low, high;
 };
 
+/* The lower half of a number comes first on a little-endian host. */
+static ALWAYS_INLINE struct hl_pair hl_join(hl bottom, hl top)
+{
+	hl first = SPYRE_BIG_ENDIAN ? top : bottom, second = SPYRE_BIG_ENDIAN ? bottom : top;
+
+	return (struct hl_pair){ (vf)HL_LOW(first, second), (vf)HL_HIGH(first, second) };
+}
+
 /* The fraction's last two bits are the only ones of the lower half. @mag is @code without signs. */
 static ALWAYS_INLINE struct hl_pair dl16_pair(hl code, hl mag)
 {
@@ -29,12 +37,12 @@ static ALWAYS_INLINE struct hl_pair dl16_pair(hl code, hl mag)
 	hl top = HL_ADD_SOME((hl)((hls)code >> 2) & fields, bias, mag);
 	hl bottom = code << 14;
 
-	return (struct hl_pair){ (vf)HL_LOW(bottom, top), (vf)HL_HIGH(bottom, top) };
+	return hl_join(bottom, top);
 }
 
 static ALWAYS_INLINE struct hl_pair bf16_pair(hl code)
 {
-	return (struct hl_pair){ (vf)HL_LOW((hl){ 0 }, code), (vf)HL_HIGH((hl){ 0 }, code) };
+	return hl_join((hl){ 0 }, code);
 }
 
 /* The least magnitude that is not widened above: of DL16's NaN and infinity, or bf16's NaN. */

@@ -166,7 +166,7 @@ static ALWAYS_INLINE bool sfu_numbers(const struct sfu_loop *l, const struct sfu
 {
 	vf x[5] = { 0 }, y[5] = { 0 };
 	struct vf_two pair;
-	v16hi most = { 0 }, code;
+	hls most = { 0 }, code;
 	long i;
 
 #pragma GCC unroll 5
@@ -175,7 +175,7 @@ static ALWAYS_INLINE bool sfu_numbers(const struct sfu_loop *l, const struct sfu
 			x[i] = y[i] = in[i].splat;
 			continue;
 		}
-		code = (v16hi)hl_le(*(const hl_mem *)(in[i].p + 2 * lane));
+		code = (hls)hl_le(*(const hl_mem *)(in[i].p + 2 * lane));
 		pair = dl16_pair_finite(code, &most);
 		x[i] = pair.first;
 		y[i] = pair.second;

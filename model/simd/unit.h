@@ -139,5 +139,8 @@ struct spyre_unit {
 extern const struct spyre_unit spyre_unit_scalar;
 extern const struct spyre_unit spyre_unit_avx2;
 extern const struct spyre_unit spyre_unit_avx512;
+extern const struct spyre_unit spyre_unit_neon;
+extern const struct spyre_unit spyre_unit_vsx;
+extern const struct spyre_unit spyre_unit_zvector;
 
 #endif /* SPYRE_MODEL_UNIT_H */

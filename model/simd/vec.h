@@ -97,8 +97,12 @@ static ALWAYS_INLINE hl hl_le(hl x)
 
 static ALWAYS_INLINE vu vu_le(vu x)
 {
+#ifdef VU_SWAP
+	return VU_SWAP(x);
+#else
 	x = x << 16 | x >> 16;
 	return (x & 0x00ff00ff) << 8 | (x >> 8 & 0x00ff00ff);
+#endif
 }
 
 static ALWAYS_INLINE vf vf_le(vf x)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
+#include "libspyre/backend/cpu.h"
 #include "tests/fuzz/card.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/units.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,23 +25,17 @@ static bool should_stop(struct spyre_host *host, void *job)
 	return false;
 }
 
-static void add_unit(struct fuzz_card *card, const char *name, bool can_run)
-{
-	const struct spyre_unit *unit = can_run ? spyre_unit_find(name) : NULL;
-
-	if (unit)
-		card->unit[card->num_units++] = unit;
-}
-
 static void make_card(struct fuzz_card *card)
 {
+	const struct spyre_unit *unit;
+	u32 at = 0;
+
 	card->host.parallel = parallel;
 	card->host.should_stop = should_stop;
 	card->host.tables = calloc(1, SPYRE_TABLES_BYTES);
 	card->worker.scratch = aligned_alloc(64, SPYRE_SCRATCH_BYTES);
-	add_unit(card, "scalar", true);
-	add_unit(card, "avx2", cpu_runs("avx2"));
-	add_unit(card, "avx512", cpu_runs("avx512"));
+	while (card->num_units < FUZZ_MAX_UNITS && (unit = cpu_next_unit(&at)))
+		card->unit[card->num_units++] = unit;
 	if (!card->host.tables || !card->worker.scratch || !card->num_units)
 		fuzz_fail("no memory, or no arithmetic unit");
 }

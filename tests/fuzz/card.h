@@ -5,11 +5,13 @@
 
 #include "model/card.h"
 
+#define FUZZ_MAX_UNITS 4
+
 struct fuzz_card {
 	struct spyre_host host;
 	struct spyre_worker worker;
 	/* The units that this machine can run. */
-	const struct spyre_unit *unit[3];
+	const struct spyre_unit *unit[FUZZ_MAX_UNITS];
 	unsigned int num_units;
 	/* Polls left before should_stop() returns true. */
 	unsigned int patience;

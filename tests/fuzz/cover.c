@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-static uint64_t count[FUZZ_COVER_FORMS][FUZZ_COVER_FORMATS][3];
+static uint64_t count[FUZZ_COVER_FORMS][FUZZ_COVER_FORMATS][FUZZ_MAX_UNITS];
 
 void fuzz_cover_add(uint32_t form, uint32_t format, uint32_t unit)
 {

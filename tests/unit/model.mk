@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 model_test_ldadd = tests/unit/libmodeltest.la model/libmodel.la $(CHECK_LIBS) $(LIBM) -lpthread
-EXTRA_DIST += tests/units.h tests/order.h tests/unit/suite.h tests/unit/model_util.h tests/unit/model_build.h \
+EXTRA_DIST += tests/order.h tests/unit/suite.h tests/unit/model_util.h tests/unit/model_build.h \
 	tests/unit/model_generate.h tests/unit/model_reference.h tests/unit/model_checked.h
 
 if HAVE_CHECK

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "model_util.h"
-#include "tests/units.h"
+#include "libspyre/backend/cpu.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -119,33 +119,27 @@ void test_host_done(struct test_host *h)
 	ck_assert_int_eq(fpu_depth, 0);
 }
 
-static const char *const unit_names[] = { "scalar", "avx2", "avx512" };
+#define MAX_UNITS 8
 
 const struct spyre_unit *const *test_units(void)
 {
-	static const struct spyre_unit *units[4];
-	int i, n = 0;
+	static const struct spyre_unit *units[MAX_UNITS];
+	u32 at = 0;
+	int n = 0;
 
-	for (i = 0; i < 3; i++) {
-		const struct spyre_unit *unit = spyre_unit_find(unit_names[i]);
-
-		if (unit && cpu_runs(unit_names[i]))
-			units[n++] = unit;
-	}
-	units[n] = NULL;
+	while (n < MAX_UNITS - 1 && (units[n] = cpu_next_unit(&at)))
+		n++;
 	return units;
 }
 
 int test_units_report(void)
 {
-	int i, units = 0;
+	const struct spyre_unit *unit;
+	int units = 0;
 
-	for (i = 0; i < 3; i++) {
-		if (!spyre_unit_find(unit_names[i]))
-			printf("# unit %s skipped: not built in\n", unit_names[i]);
-		else if (!cpu_runs(unit_names[i]))
-			printf("# unit %s skipped: this CPU lacks it\n", unit_names[i]);
-	}
+	for (u32 i = 0; (unit = spyre_unit_at(i)); i++)
+		if (!cpu_runs(spyre_unit_name(unit)))
+			printf("# unit %s skipped: this CPU lacks it\n", spyre_unit_name(unit));
 	while (test_units()[units])
 		units++;
 	return units;

@@ -123,6 +123,7 @@ START_TEST(embedded_limits)
 		"SPYRE_EMBEDDED_LPDDR_MIB",
 	};
 	spyre_device_properties p = { .struct_size = sizeof(p) };
+	int units = 0;
 
 	setenv("SPYRE_BACKEND", "embedded", 1);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -136,6 +137,20 @@ START_TEST(embedded_limits)
 	setenv("SPYRE_UNIT", "abacus", 1);
 	ck_status(spyre_device_get_properties(0, &p), SPYRE_ERROR_CONFIGURATION);
 	ck_mentions("SPYRE_UNIT");
+	for (const char *const *unit = spyre_host_units(); *unit; unit++) {
+		ck_mentions(*unit);
+		units++;
+	}
+	ck_assert_int_gt(units, 0);
+	ck_assert_str_eq(spyre_host_units()[0], "scalar");
+	for (int i = 0; i < units; i++) {
+		setenv("SPYRE_UNIT", spyre_host_units()[i], 1);
+		ck_ok(spyre_device_get_properties(0, &p));
+		ck_assert_str_eq(p.unit, spyre_host_units()[i]);
+	}
+	unsetenv("SPYRE_UNIT");
+	ck_ok(spyre_device_get_properties(0, &p));
+	ck_assert_str_eq(p.unit, spyre_host_units()[units - 1]);
 	setenv("SPYRE_UNIT", "scalar", 1);
 	setenv("SPYRE_EMBEDDED_CORES", "7", 1);
 	setenv("SPYRE_EMBEDDED_LPDDR_MIB", "64", 1);

@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "libspyre/backend/cpu.h"
 #include "libspyre/sdsc/ir/bundle.h"
 #include "libspyre/sdsc/load.h"
 #include "model/card.h"
 #include "tests/order.h"
-#include "tests/units.h"
 
 /* Description */
 
@@ -435,9 +435,10 @@ static void execute(const struct spyre_bundle *bundle, const struct spyre_progra
 
 void bundle_run(struct bundle_case *c)
 {
-	static const char *const units[] = { "scalar", "avx2", "avx512" };
 	struct bundle_tensor *out = &c->tensor[c->num_tensors - 1];
+	const struct spyre_unit *unit;
 	uint8_t *first = NULL;
+	u32 at = 0;
 	struct spyre_verify_error err = { 0 };
 	struct spyre_program program;
 	struct spyre_bundle bundle;
@@ -449,16 +450,12 @@ void bundle_run(struct bundle_case *c)
 		      "%s: %s: step %u core %u instruction %u view %u: %llu against %llu", c->op,
 		      spyre_stop_name(err.stop), err.step, err.core, err.instr, err.view,
 		      (unsigned long long)err.value, (unsigned long long)err.limit);
-	for (int u = 0; u < 3; u++) {
-		const struct spyre_unit *unit = spyre_unit_find(units[u]);
-
-		if (!unit || !cpu_runs(units[u]))
-			continue;
+	while ((unit = cpu_next_unit(&at))) {
 		memset(out->memory, 0x5a, out->bytes);
 		execute(&bundle, &program, c, unit);
 		if (first) {
 			ck_assert_msg(!memcmp(first, out->memory, out->bytes), "%s: %s differs",
-				      c->op, units[u]);
+				      c->op, spyre_unit_name(unit));
 			continue;
 		}
 		first = malloc(out->bytes);

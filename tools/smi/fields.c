@@ -133,7 +133,7 @@ const struct smi_field smi_device_fields[] = {
 	{ "driver_version", NULL, "driver_version", "Driver Version", SMI_SECTION_DEVICE, NULL, 1, 0,
 	  1, get_driver, "Version of the loaded kernel module." },
 	{ "arithmetic", NULL, "arithmetic", "Host Arithmetic", SMI_SECTION_DEVICE, NULL, 1, 0, 1,
-	  get_arithmetic, "Vector unit of the host that computes: scalar, avx2 or avx512." },
+	  get_arithmetic, "Vector unit of the host that computes, such as scalar or avx2." },
 	{ "cores", NULL, "cores", "Cores", SMI_SECTION_DEVICE, NULL, 1, 0, 1, get_cores,
 	  "Number of cores." },
 	{ "lx.size", NULL, "lx_bytes", "LX per Core", SMI_SECTION_DEVICE, "KiB", KIB, 0, 1, get_lx,

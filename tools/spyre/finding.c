@@ -15,6 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <spyre/device.h>
+
 #include "finding.h"
 #include "host.h"
 
@@ -287,15 +289,19 @@ void finding_hugepages(struct findings *findings)
 
 void finding_vector_units(struct findings *findings)
 {
-	char features[128];
-	const char *unit = host_vector_unit(features, sizeof(features));
+	const char *const *name = spyre_host_units();
+	char names[128] = "";
+	size_t used = 0;
+	bool scalar = !name[1];
 
-	if (strcmp(unit, "scalar")) {
-		finding_add(findings, "cpu", FINDING_OK, "%s (%s)", unit, features);
+	for (; *name && used < sizeof(names); name++)
+		used += snprintf(names + used, sizeof(names) - used, " %s", *name);
+	if (!scalar) {
+		finding_add(findings, "cpu", FINDING_OK, "arithmetic units:%s", names);
 	} else {
 		finding_add(findings, "cpu", FINDING_WARN,
-			    "no AVX2 with FMA (%s): results are the same, but computed more slowly",
-			    features);
+			    "arithmetic units:%s; the vector units give the same results faster",
+			    names);
 		finding_fix(findings, "in a virtual machine, pass the host's CPU through "
 				      "(-cpu host or -cpu max)");
 	}

@@ -108,33 +108,3 @@ int host_next_node(int minor, char *path, size_t bytes)
 	}
 	return -1;
 }
-
-const char *host_vector_unit(char *features, size_t bytes)
-{
-#if defined(__x86_64__)
-	static const char *const names[] = {"avx2",	"fma",	    "f16c",    "avx512f",
-					    "avx512bw", "avx512vl", "avx512dq"};
-	bool has[7];
-	size_t used = 0;
-
-	__builtin_cpu_init();
-	has[0] = __builtin_cpu_supports("avx2");
-	has[1] = __builtin_cpu_supports("fma");
-	has[2] = __builtin_cpu_supports("f16c");
-	has[3] = __builtin_cpu_supports("avx512f");
-	has[4] = __builtin_cpu_supports("avx512bw");
-	has[5] = __builtin_cpu_supports("avx512vl");
-	has[6] = __builtin_cpu_supports("avx512dq");
-	*features = '\0';
-	for (int i = 0; i < 7; i++)
-		if (has[i] && used < bytes)
-			used += snprintf(features + used, bytes - used, "%s%s", used ? " " : "",
-					 names[i]);
-	if (has[3] && has[4] && has[5] && has[6])
-		return "avx512";
-	return has[0] && has[1] ? "avx2" : "scalar";
-#else
-	snprintf(features, bytes, "none that the card model supports");
-	return "scalar";
-#endif
-}

@@ -21,7 +21,5 @@ void host_kernel_release(char *buffer, size_t bytes);
 void host_distribution(const char *path, char *buffer, size_t bytes);
 /* Returns the next accel node of the module from @minor on; -1 after the last. */
 int host_next_node(int minor, char *path, size_t bytes);
-/* Returns the widest vector unit that the library can use on this CPU; lists the CPU's features. */
-const char *host_vector_unit(char *features, size_t bytes);
 
 #endif /* SPYRE_TOOL_HOST_H */
