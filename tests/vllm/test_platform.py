@@ -113,7 +113,6 @@ class TestDefaults:
 REFUSED = {
     "data parallelism": dict(data_parallel_size=2),
     "pipeline parallelism": dict(pipeline_parallel_size=2),
-    "expert parallelism": dict(enable_expert_parallel=True),
     "LoRA adapters": dict(enable_lora=True),
     "speculative decoding": dict(
         speculative_config={"method": "ngram", "num_speculative_tokens": 2, "prompt_lookup_max": 2}
@@ -152,7 +151,9 @@ class TestRefusals:
         with pytest.raises(ValueError, match=rf"cannot serve layers with a state .* of {name} on "):
             config(str(tmp_path), skip_tokenizer_init=True)
 
+    #: Of a hybrid model, which has experts as well.
     HYBRID = {
+        "expert parallelism": dict(enable_expert_parallel=True),
         "one kind of page": dict(disable_hybrid_kv_cache_manager=True),
         "states that are made again": dict(use_replayssm=True),
         "states that are rounded at random": dict(
