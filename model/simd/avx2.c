@@ -7,7 +7,7 @@
 #define PT_ROWS 6
 #define PT_VECS 2
 #define PT_FEW_ROWS 6
-#define PT_FEW_SUMS 12
+#define PT_FEW_SUMS 4	/* GCC keeps the sums of three rows of more columns in memory */
 #define PT_FEW_MOST 12
 /* Zen 4 reads adjacent lines at 19 GB/s by itself, as fast as it can, and at 15 with prefetches. */
 #define PT_FEW_NEAR 256

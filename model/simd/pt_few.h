@@ -2,8 +2,9 @@
 /*
  * Products of few rows, which use each line of B so little that widening it to memory would
  * take longer than multiplying: it is widened in registers. The unit defines PT_FEW_ROWS, the
- * rows that share a widened line, and PT_FEW_SUMS, the vectors of sums that fit in registers
- * beside it. Each unit includes this once.
+ * rows that share a widened line, PT_FEW_SUMS, the vectors of sums up to which a pass over B takes
+ * more columns, and PT_FEW_MOST, up to which number of rows this is faster than pt.h. Each unit
+ * includes this once.
  */
 #ifndef SPYRE_MODEL_SIMD_PT_FEW_H
 #define SPYRE_MODEL_SIMD_PT_FEW_H
@@ -78,7 +79,7 @@ static ALWAYS_INLINE struct pt_line pt_widen(u32 format, const u8 *b)
 	return (struct pt_line){ vf_load(format, b), vf_load(format, b + 2 * VL) };
 }
 
-/* Pairs of vectors in a pass over B: as many as leave the sums of all rows in registers. */
+/* Pairs of vectors of columns in a pass over B. */
 static ALWAYS_INLINE long pt_few_pairs(long rows)
 {
 	long pairs = 64 / HL;
@@ -111,8 +112,8 @@ static ALWAYS_INLINE hl pt_few_pass(const struct spyre_pt_few_run *run, u32 form
 #pragma GCC unroll 12
 	for (r = 0; r < rows; r++)
 #pragma GCC unroll 8
-		for (i = 0; i < pairs; i++)
-			__builtin_memcpy(acc[r][i], sums + r * 64 + column + i * HL, 4 * HL);
+		for (i = 0; i < 2 * pairs; i++)
+			acc[r][i / 2][i % 2] = *(vf_mem *)(sums + r * 64 + column + i * VL);
 	for (k = 0; k < run->k; k++) {
 		const u8 *b = run->b + k * run->b_stride;
 
@@ -136,18 +137,17 @@ static ALWAYS_INLINE hl pt_few_pass(const struct spyre_pt_few_run *run, u32 form
 #pragma GCC unroll 12
 	for (r = 0; r < rows; r++)
 #pragma GCC unroll 8
-		for (i = 0; i < pairs; i++)
-			__builtin_memcpy(sums + r * 64 + column + i * HL, acc[r][i], 4 * HL);
+		for (i = 0; i < 2 * pairs; i++)
+			*(vf_mem *)(sums + r * 64 + column + i * VL) = acc[r][i / 2][i % 2];
 	return most;
 }
 
 /* Returns false and changes nothing if @pair is set and B has a special number, which is rare. */
 static ALWAYS_INLINE bool pt_few_rows(const struct spyre_pt_few_run *run, u32 format, long rows,
-				      bool pair, long row)
+				      bool pair, long row, float *sums)
 {
 	const u8 *a = (const u8 *)run->a + row * run->a_stride;
 	float *c = (float *)run->c + row * 64;
-	float sums[PT_FEW_ROWS * 64] __attribute__((aligned(4 * VL)));
 	hl most = { 0 };
 	long r, column;
 
@@ -165,56 +165,55 @@ static ALWAYS_INLINE bool pt_few_rows(const struct spyre_pt_few_run *run, u32 fo
 	return true;
 }
 
-/* @rows up to PT_FEW_ROWS. */
-static ALWAYS_INLINE bool pt_few_some(const struct spyre_pt_few_run *run, u32 format, long rows,
-				      long row)
-{
-	switch (rows) {
-	case 1:
-		return pt_few_rows(run, format, 1, PT_FEW_PAIRS, row);
-#if PT_FEW_ROWS > 1
-	case 2:
-		return pt_few_rows(run, format, 2, PT_FEW_PAIRS, row);
-	case 3:
-		return pt_few_rows(run, format, 3, PT_FEW_PAIRS, row);
-	case 4:
-		return pt_few_rows(run, format, 4, PT_FEW_PAIRS, row);
-	case 5:
-		return pt_few_rows(run, format, 5, PT_FEW_PAIRS, row);
-	case 6:
-		return pt_few_rows(run, format, 6, PT_FEW_PAIRS, row);
-#endif
-#if PT_FEW_ROWS > 6
-	case 7:
-		return pt_few_rows(run, format, 7, PT_FEW_PAIRS, row);
-	case 8:
-		return pt_few_rows(run, format, 8, PT_FEW_PAIRS, row);
-#endif
-	}
-	return false;
+/* Functions of their own, since the frame of all together would not fit the kernel's stack. */
+#define PT_FEW_FUNCTION(name, rows, pair)						\
+static NOINLINE bool name(const struct spyre_pt_few_run *run, long row, float *sums)	\
+{											\
+	return run->format == SPYRE_FMT_SEN169_FP16 ?					\
+	       pt_few_rows(run, SPYRE_FMT_SEN169_FP16, rows, pair, row, sums) :		\
+	       pt_few_rows(run, SPYRE_FMT_BFLOAT16, rows, pair, row, sums);		\
 }
 
-static ALWAYS_INLINE void pt_few(const struct spyre_pt_few_run *run, u32 format)
+PT_FEW_FUNCTION(pt_few_1, 1, PT_FEW_PAIRS)
+PT_FEW_FUNCTION(pt_few_special, 1, false)
+#if PT_FEW_ROWS > 1
+PT_FEW_FUNCTION(pt_few_2, 2, PT_FEW_PAIRS)
+PT_FEW_FUNCTION(pt_few_3, 3, PT_FEW_PAIRS)
+PT_FEW_FUNCTION(pt_few_4, 4, PT_FEW_PAIRS)
+PT_FEW_FUNCTION(pt_few_5, 5, PT_FEW_PAIRS)
+PT_FEW_FUNCTION(pt_few_6, 6, PT_FEW_PAIRS)
+#endif
+#if PT_FEW_ROWS > 6
+PT_FEW_FUNCTION(pt_few_7, 7, PT_FEW_PAIRS)
+PT_FEW_FUNCTION(pt_few_8, 8, PT_FEW_PAIRS)
+#endif
+
+static bool (*const pt_few[PT_FEW_ROWS + 1])(const struct spyre_pt_few_run *run, long row,
+					     float *sums) = {
+	NULL,
+	pt_few_1,
+#if PT_FEW_ROWS > 1
+	pt_few_2, pt_few_3, pt_few_4, pt_few_5, pt_few_6,
+#endif
+#if PT_FEW_ROWS > 6
+	pt_few_7, pt_few_8,
+#endif
+};
+
+static NOINLINE void unit_pt_few(const struct spyre_pt_few_run *run)
 {
+	float sums[PT_FEW_ROWS * 64] __attribute__((aligned(4 * VL)));
 	long row, left, n, i;
 
 	for (row = 0; row < run->rows; row += n) {
 		left = run->rows - row;
 		n = left <= PT_FEW_ROWS ? left : left < 2 * PT_FEW_ROWS ? (left + 1) / 2 :
 									  PT_FEW_ROWS;
-		if (pt_few_some(run, format, n, row))
+		if (pt_few[n](run, row, sums))
 			continue;
 		for (i = 0; i < n; i++)
-			pt_few_rows(run, format, 1, false, row + i);
+			pt_few_special(run, row + i, sums);
 	}
-}
-
-static NOINLINE void unit_pt_few(const struct spyre_pt_few_run *run)
-{
-	if (run->format == SPYRE_FMT_SEN169_FP16)
-		pt_few(run, SPYRE_FMT_SEN169_FP16);
-	else
-		pt_few(run, SPYRE_FMT_BFLOAT16);
 }
 
 #endif /* SPYRE_MODEL_SIMD_PT_FEW_H */
