@@ -119,6 +119,7 @@ REFUSED = {
     ),
     "a KV cache of fp8": dict(kv_cache_dtype="fp8"),
     "pages of 16 tokens": dict(block_size=16),
+    "pages of windows": dict(disable_hybrid_kv_cache_manager=False),
 }
 
 

@@ -68,6 +68,14 @@ def _features(config):
             "pages have the dtype of the model",
             "leave it at auto",
         )
+    model = config.model_config
+    kinds = config.scheduler_config.disable_hybrid_kv_cache_manager is False
+    if kinds and model is not None and not model.is_hybrid:
+        yield (
+            "pages of windows beside pages of all tokens (--no-disable-hybrid-kv-cache-manager)",
+            "each layer's cache would hold the pages of both, beyond the memory given to them",
+            "leave it out",
+        )
     block = config.cache_config.block_size
     if config.cache_config.user_specified_block_size and block % PAGE:
         yield (
