@@ -93,7 +93,7 @@ STEPS = {
 def test_results_are_those_of_the_recurrence(steps, groups):
     layer = bare(groups, DEVICE)
     for cache in layer.kv_cache:
-        # What the last requests of the rows have left must not matter.
+        # Numbers that earlier requests left in the rows must not change the results.
         cache.fill_(1000)
     width = layer.tped_conv_size + HEADS
     totals = [sum(step[i] for step in steps) for i in range(3)]

@@ -97,7 +97,7 @@ def _states(config):
     if config.scheduler_config.disable_hybrid_kv_cache_manager:
         yield (
             "one kind of page for attention and states (--disable-hybrid-kv-cache-manager)",
-            "a state is no sequence of tokens",
+            "a page holds the keys of some tokens, a state sums up all tokens of a request",
             "leave it out",
         )
     if config.cache_config.use_replayssm:

@@ -93,8 +93,8 @@ class SpyreWorker(Worker):
     def memory_of_pages(self, most):
         """Returns the part of @most bytes that vLLM may divide into pages.
 
-        The rest is for state caches. Their rows are as many as the requests that run, which the
-        pages limit as well, since each request has one for every layer at least.
+        The rest is for state caches, which have a row for each running request. The number of
+        pages limits these requests as well: each request needs at least one page in every layer.
         """
         specs = self.model_runner.get_kv_cache_spec().values()
         row = sum(one.state_content_size_bytes for one in specs if isinstance(one, MambaSpec))
