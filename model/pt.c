@@ -7,37 +7,82 @@
  */
 #include "pt.h"
 
+/*
+ * Blocks of up to SHORT_ROWS rows widen so much for each multiplication that it matters where to:
+ * 64 elements of K of B and of some rows of A stay in an L1 cache. More rows rather move their
+ * sums less often.
+ */
+#define SHORT_ROWS 128u
+#define SHORT_DEPTH 64u
+
+/* Multiplies of unit->pt_rows between which lines of the next B are prefetched. */
+#define PREFETCH_PASSES 2u
+
+/* Lines of B that are needed next; they come from memory while others are multiplied. */
+struct ahead {
+	const u8 *p;
+	u64 stride;
+	u32 lines;
+};
+
 static bool exact_product(u32 fmt)
 {
 	return fmt != SPYRE_FMT_IEEE_FP32 && fmt != SPYRE_FMT_BFLOAT16;
 }
 
+static void prefetch(struct ahead *ahead, u32 lines)
+{
+	const u32 end = ahead->lines - spyre_min(lines, ahead->lines);
+
+	for (; ahead->lines > end; ahead->lines--, ahead->p += ahead->stride) {
+		__builtin_prefetch(ahead->p, 0, 2);
+		__builtin_prefetch(ahead->p + SPYRE_STICK_BYTES / 2, 0, 2);
+	}
+}
+
+/* Sets @ahead to the lines of a panel, or to none: panels of two sticks are not worth it. */
+static void look_ahead(struct ahead *ahead, const struct spyre_instr *in,
+		       const struct spyre_pt_block *block, u32 panel, u32 k)
+{
+	const struct spyre_view *b = spyre_instr_views(in) + 2;
+	const u32 p = spyre_pt_interleave(b->format);
+
+	ahead->lines = 0;
+	if (in->lanes != 64 || k >= in->count[5])
+		return;
+	ahead->p = block->b + panel * b->stride[4] + k / p * b->stride[5];
+	ahead->stride = b->stride[5];
+	ahead->lines = spyre_min(block->depth, in->count[5] - k) / p;
+}
+
 static bool multiply(struct spyre_core *core, const struct spyre_instr *in,
-		     const struct spyre_pt_block *block, u32 panel, u32 depth)
+		     const struct spyre_pt_block *block, u32 panel, u32 depth,
+		     struct ahead *ahead)
 {
 	const struct spyre_view *view = spyre_instr_views(in);
 	struct spyre_pt_scratch *s = core->worker->scratch;
 	struct spyre_pt_run run = {
-		.a_stride = SPYRE_PT_A_STRIDE,
+		.a_stride = spyre_pt_a_stride(block),
 		.exact = exact_product(view[1].format) && exact_product(view[2].format),
 	};
 	u32 factor = run.exact ? 1 : core->unit->inexact_factor;
 	u32 fit = core->unit->budget / (64 * factor);	/* rows x k of a section */
-	u32 k, row, rows, best = core->unit->pt_rows;
+	u32 k, row, rows, best = core->unit->pt_rows, lines = ahead->lines;
 
 	run.k = spyre_min(depth, fit / best ? fit / best : 1);
-	rows = fit / run.k / best * best;
+	rows = spyre_min(fit / run.k / best, PREFETCH_PASSES) * best;
 	rows = rows ? rows : best;
 	for (k = 0; k < depth; k += run.k) {
 		run.k = spyre_min(run.k, depth - k);
 		for (row = 0; row < block->rows; row += run.rows) {
 			run.rows = spyre_min(rows, block->rows - row);
-			run.a = s->a + row * SPYRE_PT_A_STRIDE + k * 4;
+			run.a = s->a + row * spyre_pt_a_stride(block) + k * 4;
 			run.b = s->b + k * SPYRE_PT_LINE;
 			run.c = s->c[panel] + row * SPYRE_PT_LINE;
 			if (!spyre_section_enter(&core->section,
 						 (u64)run.rows * run.k * 64 * factor))
 				return false;
+			prefetch(ahead, lines * run.rows / block->rows + 1);
 			core->unit->pt(&run);
 		}
 	}
@@ -57,6 +102,16 @@ static bool is_few(const struct spyre_core *core, const struct spyre_instr *in,
 	return exact_product(view[1].format) && view[2].format == SPYRE_FMT_SEN169_FP16;
 }
 
+/* Returns how many elements of K to load at a time: whole sticks. */
+static u32 depth_of(const struct spyre_instr *in, const struct spyre_pt_block *block)
+{
+	const u32 stick = spyre_pt_depth(spyre_instr_views(in)[1].format);
+
+	if (block->few || block->rows > SHORT_ROWS)
+		return SPYRE_PT_DEPTH;
+	return stick > SHORT_DEPTH ? stick : SHORT_DEPTH;
+}
+
 static bool multiply_few(struct spyre_core *core, const struct spyre_instr *in,
 			 const struct spyre_pt_block *block, u32 panel, u32 k, u32 depth)
 {
@@ -69,7 +124,7 @@ static bool multiply_few(struct spyre_core *core, const struct spyre_instr *in,
 		.b_stride = b->stride[5],
 		.rows = block->rows,
 		.k = depth,
-		.a_stride = SPYRE_PT_A_STRIDE,
+		.a_stride = spyre_pt_a_stride(block),
 		.format = b->format,
 	};
 
@@ -178,28 +233,49 @@ static bool gather(struct spyre_core *core, const struct spyre_pt_block *block, 
 	return true;
 }
 
+/* Multiplies @depth elements of K of all panels. */
+static bool run_depth(struct spyre_core *core, const struct spyre_instr *in,
+		      const struct spyre_pt_block *block, u32 panels, u32 k, u32 depth)
+{
+	const u32 end = k + depth;
+	const bool full = !(end % SPYRE_PT_EXACT_DEPTH) || end == in->count[5];
+	struct ahead ahead;
+	u32 i;
+
+	if (!spyre_pt_load_a(core, in, block, k, depth))
+		return false;
+	for (i = 0; i < panels; i++) {
+		if (block->few) {
+			if (!multiply_few(core, in, block, i, k, depth))
+				return false;
+			continue;
+		}
+		look_ahead(&ahead, in, block, (i + 1) % panels, i + 1 < panels ? k : end);
+		if (!spyre_pt_load_b(core, in, block, i, k, depth) ||
+		    !multiply(core, in, block, i, depth, &ahead) ||
+		    (spyre_pt_integer(in) && full && !gather(core, block, i)))
+			return false;
+	}
+	return true;
+}
+
 static bool run_block(struct spyre_core *core, const struct spyre_instr *in,
 		      const struct spyre_pt_block *block)
 {
 	u32 panels = (block->sticks * in->lanes + 63) / 64;
 	u32 k, depth, i, end = in->count[5];
-	bool integer = spyre_pt_integer(in), few = is_few(core, in, block), full;
+	struct ahead first;
 
+	if (!block->few) {
+		look_ahead(&first, in, block, 0, 0);
+		prefetch(&first, first.lines);
+	}
 	if (!begin(core, in, block, panels))
 		return false;
 	for (k = 0; k < end; k += depth) {
-		depth = spyre_min(SPYRE_PT_DEPTH, end - k);
-		full = !((k + depth) % SPYRE_PT_EXACT_DEPTH) || k + depth == end;
-		if (!spyre_pt_load_a(core, in, block, k, depth))
+		depth = spyre_min(block->depth, end - k);
+		if (!run_depth(core, in, block, panels, k, depth))
 			return false;
-		for (i = 0; few && i < panels; i++)
-			if (!multiply_few(core, in, block, i, k, depth))
-				return false;
-		for (i = 0; !few && i < panels; i++)
-			if (!spyre_pt_load_b(core, in, block, i, k, depth) ||
-			    !multiply(core, in, block, i, depth) ||
-			    (integer && full && !gather(core, block, i)))
-				return false;
 	}
 	for (i = 0; i < panels; i++)
 		if (!move_sums(core, in, block, i, false))
@@ -276,6 +352,8 @@ static bool run_iters(struct spyre_core *core, const struct spyre_instr *in,
 			block.a = walk->p[1] + iter * block.a_iter +
 				  row / a_rows * view[1].stride[3];
 			block.b = walk->p[2] + stick * view[2].stride[4];
+			block.few = is_few(core, in, &block);
+			block.depth = depth_of(in, &block);
 			if (!run_block(core, in, &block))
 				return false;
 		}

@@ -9,9 +9,8 @@
 
 #define SPYRE_PT_ROWS 264u		/* rows of A in a block, even */
 #define SPYRE_PT_PANELS 8u		/* panels of 64 columns in a block */
-#define SPYRE_PT_DEPTH 256u		/* elements of K in a block */
+#define SPYRE_PT_DEPTH 256u		/* elements of K at a time, at most */
 #define SPYRE_PT_UNPACK 32u		/* rows unpacked at a time, 4 Ki elements at most */
-#define SPYRE_PT_A_STRIDE (4 * SPYRE_PT_DEPTH)
 #define SPYRE_PT_LINE 256u		/* bytes of 64 columns of fp32 */
 #define SPYRE_PT_PANEL (SPYRE_PT_ROWS * SPYRE_PT_LINE)
 
@@ -19,7 +18,7 @@
 #define SPYRE_PT_EXACT_DEPTH 1024u
 
 struct spyre_pt_scratch {
-	u8 a[SPYRE_PT_ROWS * SPYRE_PT_A_STRIDE];	/* fp32 */
+	u8 a[SPYRE_PT_ROWS * SPYRE_PT_DEPTH * 4];	/* fp32 */
 	u8 b[SPYRE_PT_DEPTH * SPYRE_PT_LINE];		/* fp32 */
 	u8 c[SPYRE_PT_PANELS][SPYRE_PT_PANEL];		/* fp32 */
 	u8 sum[SPYRE_PT_PANELS][SPYRE_PT_PANEL];	/* 32-bit integers */
@@ -35,10 +34,18 @@ struct spyre_pt_block {
 	const u8 *b;
 	u32 rows;		/* of all iterations */
 	u32 sticks;		/* of columns; a panel is one of 64 or two of 32 */
+	u32 depth;		/* elements of K at a time, a multiple of those of a stick */
+	bool few;		/* rows, for which B is widened in registers */
 	/* Iterations of an outer dim that share B; their rows are consecutive. */
 	u32 iters;
 	u64 out_iter, a_iter;
 };
+
+/* Bytes between rows of A in the scratch. */
+static inline u64 spyre_pt_a_stride(const struct spyre_pt_block *block)
+{
+	return 4 * block->depth;
+}
 
 /* Equidistant rows, which one conversion moves: the rows of an iteration, or one of each. */
 struct spyre_pt_lines {

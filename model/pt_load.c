@@ -64,9 +64,9 @@ static bool load_a4(struct spyre_core *core, const struct spyre_instr *in,
 
 	for (row = 0; row < block->rows; row += n) {
 		struct spyre_convert_run run = {
-			.dst = dst + row * SPYRE_PT_A_STRIDE,
+			.dst = dst + row * spyre_pt_a_stride(block),
 			.src = s->raw,
-			.dst_stride = SPYRE_PT_A_STRIDE,
+			.dst_stride = spyre_pt_a_stride(block),
 			.src_stride = SPYRE_STICK_BYTES,
 			.lanes = SPYRE_STICK_BYTES,
 			.dst_format = SPYRE_FMT_SCRATCH_FP32,
@@ -101,9 +101,9 @@ static bool load_a_stick(struct spyre_core *core, const struct spyre_instr *in,
 	step = lines.across ? block->a_iter : a->stride[3];
 	for (i = 0; i < lines.count; i++) {
 		struct spyre_convert_run run = {
-			.dst = dst + i * lines.next * SPYRE_PT_A_STRIDE,
+			.dst = dst + i * lines.next * spyre_pt_a_stride(block),
 			.src = block->a + stick * a->stride[5] + i * next,
-			.dst_stride = lines.step * SPYRE_PT_A_STRIDE,
+			.dst_stride = lines.step * spyre_pt_a_stride(block),
 			.src_stride = step,
 			.rows = lines.rows,
 			.lanes = spyre_pt_depth(a->format),

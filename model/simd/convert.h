@@ -204,38 +204,49 @@ static ALWAYS_INLINE void convert_rows(const struct spyre_convert_run *run, u32 
 
 /* Units whose fp32 vectors need no order of their own do not define HL_SPREAD. */
 #ifdef HL_SPREAD
-/* Widens HL numbers; returns false without it if some are special. */
-static ALWAYS_INLINE bool widen_pair(u8 *dst, const u8 *src, u32 from)
+/* Widens a tile. Returns false if some numbers are special, whose results are wrong. */
+static ALWAYS_INLINE bool widen_tile(u8 *dst, const u8 *src, u32 from)
 {
-	hl code = HL_SPREAD((hl)hl_le(*(const hl_mem *)src));
-	hl mag = code & V_KEEP((hl){ 0 } + 0x7fff);
-	struct hl_pair pair = hl_widen(from, code, mag);
+	hl most = { 0 };
+	long i;
 
-	if (__builtin_expect(hl_any((hls)mag >= (s16)hl_least_special(from)), 0))
-		return false;
-	((vf_mem *)dst)[0] = vf_le(pair.low);
-	((vf_mem *)dst)[1] = vf_le(pair.high);
-	return true;
+#pragma GCC unroll 8
+	for (i = 0; i < TILE; i += HL) {
+		hl code = HL_SPREAD((hl)hl_le(*(const hl_mem *)(src + 2 * i)));
+		hl mag = code & V_KEEP((hl){ 0 } + 0x7fff);
+		struct hl_pair pair = hl_widen(from, code, mag);
+
+		most = HL_MAX(most, mag);
+		*(vf_mem *)(dst + 4 * i) = vf_le(pair.low);
+		*(vf_mem *)(dst + 4 * (i + VL)) = vf_le(pair.high);
+	}
+	return __builtin_expect(!hl_any_special(from, most), 1);
+}
+
+static ALWAYS_INLINE void widen_some(u8 *dst, const u8 *src, u32 from, long lanes)
+{
+	long i;
+
+	for (i = 0; i < lanes; i += VL)
+		convert_part(dst + 4 * i, SPYRE_FMT_IEEE_FP32, src + 2 * i, from,
+			     lanes - i < VL ? lanes - i : VL);
 }
 
 static ALWAYS_INLINE void widen_rows(const struct spyre_convert_run *run, u32 from)
 {
-	long lanes = run->lanes;
-	long row, i, n;
+	const long tiles = run->lanes / TILE, rest = run->lanes % TILE;
+	long row, tile;
 
 	for (row = 0; row < run->rows; row++) {
 		u8 *dst = run->dst + row * run->dst_stride;
 		const u8 *src = run->src + row * run->src_stride;
 
 		prefetch_row(run, src);
-		for (i = 0; i < lanes; i += n) {
-			n = lanes - i < VL ? lanes - i : VL;
-			if (lanes - i >= HL && widen_pair(dst + 4 * i, src + 2 * i, from))
-				n = HL;
-			else
-				convert_part(dst + 4 * i, SPYRE_FMT_IEEE_FP32, src + 2 * i, from,
-					     n);
-		}
+		for (tile = 0; tile < tiles; tile++, dst += 4 * TILE, src += 2 * TILE)
+			if (!widen_tile(dst, src, from))
+				widen_some(dst, src, from, TILE);
+		if (rest)
+			widen_some(dst, src, from, rest);
 	}
 }
 #else

@@ -45,10 +45,20 @@ static ALWAYS_INLINE struct hl_pair bf16_pair(hl code)
 	return hl_join((hl){ 0 }, code);
 }
 
-/* The least magnitude that is not widened above: of DL16's NaN and infinity, or bf16's NaN. */
+/* The least magnitude that hl_widen() does not widen: of DL16's NaN and infinity, or bf16's NaN. */
 static ALWAYS_INLINE u16 hl_least_special(u32 format)
 {
 	return format == SPYRE_FMT_SEN169_FP16 ? SPYRE_DL16_NAN : 0x7f81;
+}
+
+#ifndef HL_ANY_ABOVE
+#define HL_ANY_ABOVE(x, y) hl_any((hls)(x) > (hls)(y))
+#endif
+
+/* Tells if the magnitudes have one that is not widened below. */
+static ALWAYS_INLINE bool hl_any_special(u32 format, hl mag)
+{
+	return HL_ANY_ABOVE(mag, V_KEEP((hl){ 0 } + (u16)(hl_least_special(format) - 1)));
 }
 
 static ALWAYS_INLINE struct hl_pair hl_widen(u32 format, hl code, hl mag)

@@ -50,7 +50,7 @@ static ALWAYS_INLINE struct pt_line pt_widen_pair(u32 format, const u8 *b, hl *m
 
 static ALWAYS_INLINE bool pt_any_special(u32 format, hl most)
 {
-	return hl_any((hls)most >= (s16)hl_least_special(format));
+	return hl_any_special(format, most);
 }
 #else
 #define PT_FEW_PAIRS false
