@@ -4,6 +4,8 @@
 # Sourced by bash after lib.sh, lib-tap.sh and lib-torch.sh.
 
 vllm_version=0.32.0
+# The one of torch 2.13.0.
+vision_version=0.28.0
 
 # Makes a wheel of vLLM that has Python only, from the source distribution. pip takes that only if
 # its version is the one asked for, and without the override it is 0.32.0+empty.
@@ -92,6 +94,14 @@ vllm_run() {
 		VLLM_NO_USAGE_STATS=1 DO_NOT_TRACK=1 "$@"
 }
 
+# vllm_vision: installs PyPI's torchvision beside the packages of the environment, where tests of
+# images alone find it: transformers and vLLM would take it for one that loads.
+vllm_vision() {
+	local folder=$top/build/vllm-venv/vision
+	[ -e "$folder/torchvision" ] ||
+		"$vllm_python" -m pip install --no-deps --target "$folder" "torchvision==$vision_version"
+}
+
 # vllm_tests NAME FILE...: some of tests/vllm, and the counts of their results.
 vllm_tests() {
 	local name=vllm-$1 status
@@ -146,6 +156,9 @@ part_vllm() {
 	vllm_tests engine test_engine.py
 	vllm_tests models test_models.py test_pooling.py
 	vllm_tests hybrid test_hybrid.py
+	step "torchvision installs" vllm-vision vllm_vision &&
+		PYTHONPATH=$top/tests/vllm/vision:$top/build/vllm-venv/vision \
+			vllm_tests vision test_vision.py
 	vllm_tests server test_server.py
 	vllm_tests parallel test_parallel.py
 	vllm_tests trouble test_trouble.py

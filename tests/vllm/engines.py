@@ -20,9 +20,9 @@ class Reference:
     def __init__(self, name, path, dtype=torch.float16):
         self.model, self.dtype = save_model(name, path, dtype), dtype
 
-    def margin(self, ids, tokens):
+    def margin(self, ids, tokens, **images):
         """Tokens of the card beside those that the host takes where it is led along them."""
-        inputs = {"input_ids": torch.tensor([ids])}
+        inputs = {"input_ids": torch.tensor([ids]), **images}
         inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
         taken = torch.tensor([tokens])
         led = inputs, len(tokens), taken
@@ -30,9 +30,14 @@ class Reference:
         _, rough = rounded(ROUNDED[self.dtype], generate, self.model, *led)
         return Margin(taken, expected, rough)
 
-    def check(self, requests, results, least=0.5):
-        """Raises for a wrong token, and where fewer than @least of the tokens are decided."""
-        margins = [self.margin(*pair) for pair in zip(requests, results, strict=True)]
+    def check(self, requests, results, least=0.5, images=None):
+        """Raises for a wrong token, and where fewer than @least of the tokens are decided.
+        @images has the further inputs of each request."""
+        images = images or [{} for _ in requests]
+        margins = [
+            self.margin(ids, tokens, **more)
+            for ids, tokens, more in zip(requests, results, images, strict=True)
+        ]
         assert not any(margin.wrong for margin in margins), [str(m) for m in margins]
         decided = sum(margin.decided for margin in margins) / len(margins)
         assert decided > least, f"{decided:.0%} of the tokens are decided"
@@ -44,10 +49,8 @@ class Engine(Reference):
     def __init__(self, name, path, dtype=torch.float16, **options):
         super().__init__(name, path, dtype)
         settings = dict(max_model_len=256, max_num_seqs=4, max_num_batched_tokens=64, seed=0)
-        self.llm = LLM(
-            str(path), skip_tokenizer_init=True, dtype=dtype, disable_log_stats=False,
-            **settings | options,
-        )  # fmt: skip
+        settings["skip_tokenizer_init"] = True
+        self.llm = LLM(str(path), dtype=dtype, disable_log_stats=False, **settings | options)
 
     def tokens(self, requests, params=GREEDY):
         given = [{"prompt_token_ids": ids} for ids in requests]

@@ -3,6 +3,7 @@
 EXTRA_DIST += tests/vllm/checkpoints.py tests/vllm/conftest.py tests/vllm/engines.py
 EXTRA_DIST += tests/vllm/servers.py tests/vllm/smoke.py
 EXTRA_DIST += tests/vllm/faults/sitecustomize.py
+EXTRA_DIST += tests/vllm/vision/sitecustomize.py
 EXTRA_DIST += tests/vllm/test_attention.py
 EXTRA_DIST += tests/vllm/test_batches.py
 EXTRA_DIST += tests/vllm/test_engine.py
@@ -18,3 +19,4 @@ EXTRA_DIST += tests/vllm/test_pooling.py
 EXTRA_DIST += tests/vllm/test_server.py
 EXTRA_DIST += tests/vllm/test_states.py
 EXTRA_DIST += tests/vllm/test_trouble.py
+EXTRA_DIST += tests/vllm/test_vision.py

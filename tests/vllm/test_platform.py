@@ -12,6 +12,7 @@ import transformers
 import vllm_spyre_open
 from checkpoints import save_model, save_tokenizer
 from vllm import SamplingParams
+from vllm.config import MultiModalConfig
 from vllm.engine.arg_utils import AsyncEngineArgs, EngineArgs
 from vllm.exceptions import VLLMValidationError
 from vllm.platforms import current_platform
@@ -168,7 +169,7 @@ class TestRefusals:
             config(hybrid, skip_tokenizer_init=True, **self.HYBRID[what])
 
     KINDS = {
-        "is_multimodal_model": "images, sound and video",
+        "is_multimodal_model": "images, sound and video of Other",
         "is_hybrid": "layers with a state .* of Other",
         "is_attention_free": "layers with a state .* of Other",
         "is_encoder_decoder": "models with encoder and decoder",
@@ -180,6 +181,7 @@ class TestRefusals:
         """Of a configuration that differs in one property from one that is served."""
         served = config(checkpoint)
         model = SimpleNamespace(dtype=torch.float16, quantization=None, architecture="Other")
+        model.multimodal_config = MultiModalConfig()
         for name in self.KINDS:
             setattr(model, name, name == kind)
         names = ("parallel", "lora", "speculative", "kv_transfer", "cache", "scheduler", "mamba")
@@ -190,6 +192,19 @@ class TestRefusals:
             return
         with pytest.raises(ValueError, match=f"cannot serve {self.KINDS[kind]}.* on spyre: .*; "):
             refusals.check_config(given)
+
+    def test_media(self):
+        """Text of any model, images of some, and video of none that is asked for."""
+        model = SimpleNamespace(architecture=refusals.VISION[0])
+
+        def refused(**options):
+            model.multimodal_config = MultiModalConfig(**options)
+            return [what for what, *_ in refusals._media(model)]
+
+        assert not refused() and not refused(limit_per_prompt={"image": 2, "video": 0})
+        assert refused(limit_per_prompt={"video": 1})
+        model.architecture = "Other"
+        assert refused() and not refused(language_model_only=True)
 
     def test_dtype(self):
         with pytest.raises(ValueError, match="cannot serve dtype float64 on spyre.*; choose of"):

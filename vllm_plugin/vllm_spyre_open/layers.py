@@ -11,6 +11,8 @@ from vllm.distributed import get_tp_group
 from vllm.forward_context import get_forward_context
 from vllm.model_executor.custom_op import op_registry_oot
 from vllm.model_executor.layers import rotary_embedding
+from vllm.model_executor.layers.fusion.mm_input_norm import FusedMMInputNorm
+from vllm.model_executor.layers.rotary_embedding import mrope
 from vllm.model_executor.layers.vocab_parallel_embedding import VocabParallelEmbedding
 
 
@@ -79,9 +81,13 @@ class Rotation:
         if self.step() is not context:
             # The context has the step's plans, which must not live longer.
             self.step = weakref.ref(context)
-            self.cos = self.cos_table.index_select(0, positions).unsqueeze(1)
-            self.sin = self.sin_table.index_select(0, positions).unsqueeze(1)
+            self.cos = self.rows(self.cos_table, positions).unsqueeze(1)
+            self.sin = self.rows(self.sin_table, positions).unsqueeze(1)
         return self.cos, self.sin
+
+    def rows(self, table, positions):
+        """Returns the rows of a table, [tokens, head size]."""
+        return table.index_select(0, positions.flatten())
 
     def rotated(self, x, cos, sin):
         heads = x.reshape(x.shape[0], -1, self.head_size)
@@ -90,9 +96,44 @@ class Rotation:
     def forward_oot(self, positions, query, key=None):
         if not hasattr(self, "turn"):
             self.tables(query.device, query.dtype)
-        cos, sin = self.angles(positions.flatten())
+        cos, sin = self.angles(positions)
         query = self.rotated(query, cos, sin)
         return query, None if key is None else self.rotated(key, cos, sin)
+
+
+class AxesRotation(Rotation):
+    """RoPE of positions in three dimensions (M-RoPE): each number of a head follows one of them."""
+
+    def tables(self, device, dtype):
+        """Also makes a mask for each dimension; numbers that are not rotated are in the first."""
+        super().tables(device, dtype)
+        axes, axis = self.axes(), torch.zeros(self.head_size, dtype=torch.int64)
+        axis[: self.rotary_dim] = axes.repeat(2) if self.is_neox_style else axes.repeat_interleave(2)
+        self.masks = [(axis == one).to(dtype).to(device) for one in range(3)]
+
+    def axes(self):
+        """Returns the dimension of each frequency, [rotary dim / 2]."""
+        every = torch.arange(3)[:, None].expand(3, self.rotary_dim // 2)
+        if self.mrope_interleaved:
+            return mrope.apply_interleaved_rope(every, self.mrope_section)
+        parts = every.split(self.mrope_section, dim=-1)
+        return torch.cat([part[one] for one, part in enumerate(parts)])
+
+    def rows(self, table, positions):
+        if positions.dim() == 1:
+            return super().rows(table, positions)
+        first, *others = (
+            table.index_select(0, places) * mask
+            for places, mask in zip(positions, self.masks, strict=True)
+        )
+        return sum(others, first)
+
+
+class ImageNorm(FusedMMInputNorm):
+    """Normalisation of the bytes of images, in fp32."""
+
+    def forward_oot(self, pixel_values, visual_dtype):
+        return self.forward_native(pixel_values.float(), visual_dtype)
 
 
 class VocabularyPart(VocabParallelEmbedding):
@@ -117,9 +158,16 @@ class VocabularyPart(VocabParallelEmbedding):
 
 
 def register():
-    """Replaces vLLM's embeddings: of tokens, and of one position per token; once per process."""
-    if VocabParallelEmbedding.__name__ not in op_registry_oot:
-        VocabParallelEmbedding.register_oot(VocabularyPart, name=VocabParallelEmbedding.__name__)
+    """Replaces vLLM's embeddings, of tokens and of positions, and its norm of images; once per
+    process."""
+    axes = mrope.MRotaryEmbedding
+    for layer, ours in (
+        (VocabParallelEmbedding, VocabularyPart),
+        (FusedMMInputNorm, ImageNorm),
+        (axes, type(f"Spyre{axes.__name__}", (AxesRotation, axes), {})),
+    ):
+        if layer.__name__ not in op_registry_oot:
+            layer.register_oot(ours, name=layer.__name__)
     base = rotary_embedding.RotaryEmbedding
     for name, member in vars(rotary_embedding).items():
         if (

@@ -27,7 +27,7 @@ class Step:
         self.inputs = self.graph = self.hidden = None
 
     def fill(self, tensors, metadata):
-        """Copies the inputs: ids, positions and plans of attention."""
+        """Copies the inputs: ids or embeddings, positions and plans of attention."""
         if self.inputs is None:
             self.inputs = [tensor.to(self.card) for tensor in tensors]
         else:
@@ -38,7 +38,10 @@ class Step:
             part.place(rest)
 
     def call(self):
-        return self.model(input_ids=self.inputs[0], positions=self.inputs[1])
+        given, positions = self.inputs[:2]
+        if given.is_floating_point():
+            return self.model(input_ids=None, positions=positions, inputs_embeds=given)
+        return self.model(input_ids=given, positions=positions)
 
     def capture(self, pool):
         """Captures the model's call, whose programs an earlier call has compiled."""
@@ -69,19 +72,40 @@ class CardModel:
     def __getattr__(self, name):
         return getattr(self.model, name)
 
-    def forward_step(self, input_ids, positions, metadata):
-        """Returns the hidden states of a step on the card, with rows of padding at the end."""
-        tokens = bucket(input_ids.shape[0])
-        padding = (0, tokens - input_ids.shape[0])
-        tensors = [F.pad(input_ids, padding), F.pad(positions, padding)]
+    def embed_input_ids(self, input_ids, multimodal_embeddings=None, *, is_multimodal=None):
+        """Returns embeddings on the host, where those of images take their places."""
+        rows = len(input_ids)
+        ids = F.pad(input_ids, (0, bucket(rows) - rows)).to(self.card)
+        embeds = self.model.get_language_model().embed_input_ids(ids).cpu()[:rows]
+        if multimodal_embeddings:
+            embeds[is_multimodal] = torch.cat(tuple(multimodal_embeddings)).to(embeds.dtype)
+        return embeds
+
+    def embed_multimodal(self, **inputs):
+        """Returns the embeddings of images on the host; their encoder is on the card."""
+        return [one.cpu() for one in self.model.embed_multimodal(**inputs)]
+
+    def forward_step(self, given, positions, metadata):
+        """Returns the hidden states of a step on the card, with rows of padding at the end.
+
+        @given has the ids of tokens, or their embeddings.
+        """
+        rows = given.shape[0]
+        padding = (0, bucket(rows) - rows)
+        embedded = given.dim() == 2
+        tensors = [
+            F.pad(given, (0, 0, *padding) if embedded else padding),
+            F.pad(positions, padding),
+        ]
         for part in metadata:
             tensors += part.tensors()
-        if not self.graphs or not all(part.decodes for part in metadata):
+        if embedded or not self.graphs or not all(part.decodes for part in metadata):
             step = Step(self.model, self.card)
             step.fill(tensors, metadata)
             self.called += 1
             return step.call()
-        return self.decode((tokens, *(part.key for part in metadata)), tensors, metadata)
+        key = bucket(rows), *(part.key for part in metadata)
+        return self.decode(key, tensors, metadata)
 
     def decode(self, key, tensors, metadata):
         """Calls a step of a shape that is new, and replays it later."""

@@ -36,6 +36,27 @@ def _is_open():
     return "torch_spyre" in sys.modules and torch.spyre.is_initialized()
 
 
+def _read_query_scale(model):
+    """Gives vLLM's Mistral layers the growth of queries with their position (Ministral 3).
+
+    They take it from a setting of Mistral's own format; transformers has it in rope_parameters.
+    """
+    text = model and model.hf_text_config
+    rope = getattr(text, "rope_parameters", None) or {}
+    beta = rope.get("llama_4_scaling_beta")
+    if beta and not getattr(text, "llama_4_scaling", None):
+        length = rope["original_max_position_embeddings"]
+        text.llama_4_scaling = {"beta": beta, "original_max_position_embeddings": length}
+
+
+def _without_video(model):
+    """Limits videos to none, so that vLLM refuses requests with one; its default is any number."""
+    if model is not None and model.is_multimodal_model:
+        from vllm.config.multimodal import VideoDummyOptions
+
+        model.multimodal_config.limit_per_prompt["video"] = VideoDummyOptions(count=0)
+
+
 class SpyrePlatform(Platform):
     """Spyre cards. Buffers of the scheduler and the sampler stay on the host, as device_type says;
     weights, activations and the KV cache are on the card."""
@@ -143,6 +164,8 @@ class SpyrePlatform(Platform):
     @classmethod
     def check_and_update_config(cls, vllm_config):
         refusals.check_config(vllm_config)
+        _read_query_scale(vllm_config.model_config)
+        _without_video(vllm_config.model_config)
         parallel = vllm_config.parallel_config
         if parallel.worker_cls == "auto":
             parallel.worker_cls = "vllm_spyre_open.worker.SpyreWorker"

@@ -13,6 +13,9 @@ PAGE = 64
 #: Models whose layers with a state are all Mamba 2, beside attention.
 HYBRID = ("GraniteMoeHybridForCausalLM",)
 
+#: Models whose images an encoder on the card turns into embeddings.
+VISION = ("Mistral3ForConditionalGeneration", "Qwen2_5_VLForConditionalGeneration")
+
 _PAGES = "a card has all pages of its heads"
 
 
@@ -114,6 +117,26 @@ def _states(config):
         )
 
 
+def _media(model):
+    """Of a model that takes more than text."""
+    media = model.multimodal_config
+    if media.language_model_only:
+        return
+    if model.architecture not in VISION:
+        yield (
+            f"images, sound and video of {model.architecture}",
+            f"the card has the encoders of {', '.join(VISION)}",
+            "pass --language-model-only to serve its text, or choose one of these",
+        )
+    for kind, limit in media.limit_per_prompt.items():
+        if kind != "image" and limit.count:
+            yield (
+                f"{limit.count} of kind {kind} per prompt (--limit-mm-per-prompt)",
+                "encoders on the card take images only",
+                f"leave {kind} out",
+            )
+
+
 def _model(config):
     model = config.model_config
     if model is None:
@@ -136,11 +159,7 @@ def _model(config):
     if model.is_hybrid or model.is_attention_free:
         yield from _states(config)
     if model.is_multimodal_model:
-        yield (
-            "images, sound and video",
-            "the runner embeds token ids only",
-            "choose a model of text only, or its text part",
-        )
+        yield from _media(model)
     if model.is_encoder_decoder:
         yield (
             "models with encoder and decoder",

@@ -94,13 +94,43 @@ class SpyreModelRunner(GPUModelRunner):
         self.kv_caches.extend(caches.values())
         return caches
 
+    def _has_images(self, scheduler_output):
+        """Returns True if tokens of the step are parts of an image."""
+        for request, tokens in scheduler_output.num_scheduled_tokens.items():
+            state = self.requests[request]
+            first = state.num_computed_tokens
+            for feature in state.mm_features:
+                place = feature.mm_position
+                if place.offset < first + tokens and first < place.offset + place.length:
+                    return True
+        return False
+
+    def _preprocess(self, scheduler_output, num_input_tokens, intermediate_tensors=None):
+        """Embeds tokens on the host for steps with images only: vLLM would do so for each step of
+        a model that takes images, also for those that are replayed."""
+        takes = self.supports_mm_inputs
+        self.supports_mm_inputs = takes and self._has_images(scheduler_output)
+        try:
+            return super()._preprocess(scheduler_output, num_input_tokens, intermediate_tensors)
+        finally:
+            self.supports_mm_inputs = takes
+
+    def _execute_mm_encoder(self, scheduler_output):
+        """Places the encoder's inputs on the card, but for the sizes that vLLM keeps on the host."""
+        host, self.device = self.device, self.card
+        try:
+            return super()._execute_mm_encoder(scheduler_output)
+        finally:
+            self.device = host
+
     def _model_forward(
         self, input_ids=None, positions=None, intermediate_tensors=None, inputs_embeds=None,
         **model_kwargs,
     ):  # fmt: skip
         metadata = get_forward_context().attn_metadata.values()
         parts = list({id(part): part for part in metadata}.values())
-        hidden = self.model.forward_step(input_ids, positions, parts)
+        given = input_ids if inputs_embeds is None else inputs_embeds
+        hidden = self.model.forward_step(given, positions, parts)
         # Sums of rows of any number, and norms of them, are the host's.
         return hidden.cpu() if self.is_pooling_model else hidden
 

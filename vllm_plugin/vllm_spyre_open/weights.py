@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Weights of vLLM's layers on the card, in the layouts that their operations read."""
 
+import torch
 from torch_spyre import SpyreTensorLayout, _C
 from vllm.model_executor.layers.linear import LinearBase
 from vllm.model_executor.layers.vocab_parallel_embedding import ParallelLMHead
@@ -33,6 +34,10 @@ def move(model, device):
             tensor.data = data.to(device)
         else:
             tensor.data = data.contiguous().to(device, device_layout=layout)
+    for module in model.modules():
+        # Some encoders remember the device that they were made on, and move images there.
+        if isinstance(vars(module).get("device"), torch.device):
+            module.device = device
 
 
 def size(model):
