@@ -54,9 +54,9 @@ typedef short v32hi __attribute__((vector_size(64)));
 #define HL_ADD_SOME(x, y, z)						\
 	((hl)__builtin_ia32_paddw512_mask((v32hi)(x), (v32hi)(y), (v32hi)(x), HL_SOME(z)))
 /* Leaves each group of four elements where HL_LOW and HL_HIGH of the result keep their order. */
+#define HL_SPREAD_QUADS V_KEEP(((v8di){ 0, 4, 1, 5, 2, 6, 3, 7 }))
 #define HL_SPREAD(x)							\
-	((hl)__builtin_ia32_permvardi512_mask((v8di)(x), V_KEEP(((v8di){ 0, 4, 1, 5, 2, 6, 3, 7 })), \
-					      (v8di){ 0 }, (u8)-1))
+	((hl)__builtin_ia32_permvardi512_mask((v8di)(x), HL_SPREAD_QUADS, (v8di){ 0 }, (u8)-1))
 #define HL_ANY_ABOVE(x, y)						\
 	(__builtin_ia32_ucmpw512_mask((v32hi)(x), (v32hi)(y), 6, (u32)-1) != 0)
 #define HL_ANY(mask) (__builtin_ia32_ptestmw512((v32hi)(mask), (v32hi)(mask), (u32)-1) != 0)
