@@ -132,7 +132,7 @@ static const uint32_t functions[] = {
 
 static void set_imms(struct spyre_instr *in)
 {
-	static const uint32_t imm[] = { 0xbfc00000, 0x40c00000 };	/* -1.5, 6 */
+	static const uint32_t imm[4] = { 0xbfc00000, 0x40c00000 };	/* -1.5, 6 */
 
 	memcpy(in->imm, imm, 4 * spyre_func_imms(in->func));
 	if (in->func == SPYRE_FUNC_LAYERNORMSCALE)

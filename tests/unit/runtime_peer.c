@@ -39,6 +39,22 @@ static void teardown(void)
 		ck_ok(spyre_context_destroy(card[i]));
 }
 
+/* Fails unless the bytes read back are @bytes of @expected, and tells where they are not. */
+static void check_bytes(const uint8_t *expected, size_t bytes)
+{
+	size_t first = bytes, last = 0, count = 0;
+
+	for (size_t i = 0; i < bytes; i++) {
+		if (into[i] == expected[i])
+			continue;
+		first = count++ ? first : i;
+		last = i;
+	}
+	if (count)
+		ck_abort_msg("%zu of %zu bytes differ, from byte %zu (0x%02x, expected 0x%02x) to byte %zu",
+			     count, bytes, first, into[first], expected[first], last);
+}
+
 /* A host function that holds its stream until the test opens it. */
 static _Atomic int gate, waits_at_gate;
 
@@ -83,9 +99,9 @@ static void check_rows(int to, int of, bool sends, const uint64_t n[6])
 	ck_ok(spyre_memcpy_peer_2d_async(stream[sends ? of : to], &copy));
 	ck_ok(spyre_stream_synchronize(stream[sends ? of : to]));
 	ck_ok(spyre_memcpy_d2h(card[to], into, area[to], AREA));
-	ck_assert(!memcmp(into, want, AREA));
+	check_bytes(want, AREA);
 	ck_ok(spyre_memcpy_d2h(card[of], into, area[of], AREA));
-	ck_assert(!memcmp(into, from, AREA));
+	check_bytes(from, AREA);
 }
 
 /* target, its pitch, source, its pitch, row, rows */
@@ -234,7 +250,7 @@ START_TEST(one_card)
 	ck_ok(spyre_memcpy_peer_2d_async(stream[0], &copy));
 	ck_ok(spyre_stream_synchronize(stream[0]));
 	ck_ok(spyre_memcpy_d2h(card[0], into, area[0], AREA));
-	ck_assert(!memcmp(into, want, AREA));
+	check_bytes(want, AREA);
 
 	copy.target--;
 	ck_status(spyre_memcpy_peer_2d_async(stream[0], &copy), SPYRE_ERROR_INVALID_ARGUMENT);
@@ -256,7 +272,7 @@ START_TEST(one_card)
 				      2u << 20));
 	ck_ok(spyre_stream_synchronize(stream[0]));
 	ck_ok(spyre_memcpy_d2h(card[0], into, area[0], AREA));
-	ck_assert(!memcmp(into, want, AREA));
+	check_bytes(want, AREA);
 }
 END_TEST
 
@@ -283,7 +299,7 @@ START_TEST(freed_behind)
 	atomic_store(&gate, 1);
 	ck_ok(spyre_stream_synchronize(stream[1]));
 	ck_ok(spyre_memcpy_d2h(card[1], into, area[1], size));
-	ck_assert(!memcmp(into, from, size));
+	check_bytes(from, size);
 }
 END_TEST
 
@@ -313,7 +329,7 @@ START_TEST(destroyed_behind)
 	pthread_join(thread, NULL);
 	ck_ok(spyre_stream_synchronize(stream[1]));
 	ck_ok(spyre_memcpy_d2h(card[1], into, area[1], AREA));
-	ck_assert(!memcmp(into, from, AREA));
+	check_bytes(from, AREA);
 	ck_ok(spyre_context_create(0, 0, &card[0]));
 }
 END_TEST
@@ -400,7 +416,7 @@ START_TEST(peer_context_reset)
 	atomic_store(&gate, 1);
 	ck_ok(spyre_stream_synchronize(stream[1]));
 	ck_ok(spyre_memcpy_d2h(card[1], into, area[1], AREA));
-	ck_assert(!memcmp(into, from, AREA));
+	check_bytes(from, AREA);
 }
 END_TEST
 
@@ -473,7 +489,7 @@ START_TEST(chain)
 		ck_ok(spyre_stream_synchronize(stream[CARDS - 1]));
 		for (int i = 0; i < 4096; i++)
 			want[i] = round * CARDS + i / 512;
-		ck_assert(!memcmp(into, want, 4096));
+		check_bytes(want, 4096);
 	}
 	for (int i = 0; i < CARDS; i++)
 		ck_ok(spyre_event_destroy(event[i]));
@@ -550,7 +566,7 @@ START_TEST(imported)
 	ck_ok(spyre_memcpy_peer_async(stream[1], card[1], area[1], card[0], shared + 128, 1 << 20));
 	ck_ok(spyre_stream_synchronize(stream[1]));
 	ck_ok(spyre_memcpy_d2h(card[1], into, area[1], 1 << 20));
-	ck_assert(!memcmp(into, from + 8192 + 128, 1 << 20));
+	check_bytes(from + 8192 + 128, 1 << 20);
 	ck_ok(spyre_mem_free(card[0], shared));
 }
 END_TEST
