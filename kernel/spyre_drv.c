@@ -5,6 +5,7 @@
  * Each card, and each VF of one, is a platform device with one /dev/accel node.
  * This file creates the devices and lists the operations of a node.
  */
+#include <linux/fpu.h>
 #include <linux/mm.h>
 #include <linux/mod_devicetable.h>
 #include <linux/module.h>
@@ -403,6 +404,10 @@ static int __init spyre_init(void)
 	u32 i;
 	int ret;
 
+	if (!kernel_fpu_available()) {
+		pr_err("spyre_vdev: the kernel cannot use this processor's floating point, which computes the card's numbers\n");
+		return -ENODEV;
+	}
 	ret = spyre_card_check_vfs(cores, spyre_lpddr_bytes(), vfs);
 	if (ret) {
 		pr_err("spyre_vdev: vfs=%u is more than the card can be split into: a VF has a core and %u MiB at least\n",

@@ -10,12 +10,16 @@
  * A light job of an idle queue runs inline, on the scheduler's worker that pushes
  * it.
  */
+#include <linux/fpu.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/sched.h>
 #include <linux/vmalloc.h>
 
+#ifdef CONFIG_X86_64
+#include <asm/cpufeature.h>
 #include <asm/fpu/api.h>
+#endif
 
 #include "spyre_arbiter.h"
 #include "spyre_engine.h"
@@ -424,10 +428,14 @@ void spyre_engine_read_stats(struct spyre_engine *engine, struct spyre_stats *st
 
 static const struct spyre_unit *spyre_engine_unit(void)
 {
+#if defined(CONFIG_X86_64)
 	if (boot_cpu_has(X86_FEATURE_AVX2) && boot_cpu_has(X86_FEATURE_FMA) &&
 	    boot_cpu_has(X86_FEATURE_F16C) &&
 	    cpu_has_xfeatures(XFEATURE_MASK_SSE | XFEATURE_MASK_YMM, NULL))
 		return spyre_unit_find("avx2");
+#elif defined(CONFIG_ARM64)
+	return spyre_unit_find("neon");
+#endif
 	return spyre_unit_find("scalar");
 }
 
