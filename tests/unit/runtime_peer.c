@@ -262,6 +262,8 @@ START_TEST(one_card)
 	copy.target = copy.source;
 	ck_status(spyre_memcpy_peer_2d_async(stream[0], &copy), SPYRE_ERROR_INVALID_ARGUMENT);
 
+	ck_ok(spyre_stream_synchronize(stream[0]));
+
 	/* A copy of bytes within a context may overlap, in both directions. */
 	ck_ok(spyre_memcpy_d2h(card[0], want, area[0], AREA));
 	memmove(want + 1000, want, 2u << 20);
