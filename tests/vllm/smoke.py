@@ -42,6 +42,9 @@ def make(folder):
 
     os.makedirs(folder, exist_ok=True)
     save_model("llama3", folder)
+    for entry in os.scandir(folder):
+        # transformers writes weights for their owner alone; the engines may be another user's.
+        os.chmod(entry.path, 0o644)
     with open(os.path.join(folder, "tokens.json"), "w", encoding="utf-8") as file:
         json.dump(tokens(folder), file)
 

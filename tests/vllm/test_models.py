@@ -4,7 +4,8 @@
 import pytest
 import torch
 from checkpoints import prompts
-from engines import Engine
+from engines import GREEDY, NEW, Engine
+from vllm import SamplingParams
 
 
 @pytest.fixture
@@ -28,6 +29,32 @@ def test_preemption(start):
     results = engine.tokens(requests)
     assert engine.metric("vllm:num_preemptions") > 0
     engine.check(requests, results)
+
+
+def test_seeds(start):
+    """A seed gives the same tokens however a prompt is divided: here into two chunks beside other
+    requests, and, since its page is cached then, into one."""
+    engine = start("llama3")
+    requests = prompts((100, 70, 90), seed=20)
+    params = SamplingParams(seed=7, max_tokens=NEW, ignore_eos=True, detokenize=False)
+    together = engine.tokens(requests, params)
+    assert engine.tokens(requests[:1], params) == together[:1]
+    assert engine.metric("vllm:prefix_cache_hits") >= 64
+    # Another draw, and so another seed, gives others.
+    params.seed = 8
+    assert engine.tokens(requests[:1], params) != together[:1]
+
+
+def test_embeddings_as_prompts(start):
+    engine = start("llama3", enable_prompt_embeds=True)
+    requests = prompts((90, 12), seed=21)
+    embed = engine.model.get_input_embeddings()
+    given = [
+        {"prompt_embeds": embed(torch.tensor(requests[0])).detach().half()},
+        {"prompt_token_ids": requests[1]},
+    ]
+    outputs = engine.llm.generate(given, GREEDY, use_tqdm=False)
+    engine.check(requests, [output.outputs[0].token_ids for output in outputs])
 
 
 FAMILIES = {

@@ -184,7 +184,8 @@ class TestRefusals:
         model.multimodal_config = MultiModalConfig()
         for name in self.KINDS:
             setattr(model, name, name == kind)
-        names = ("parallel", "lora", "speculative", "kv_transfer", "cache", "scheduler", "mamba")
+        names = ("parallel", "lora", "speculative", "kv_transfer", "ec_transfer", "cache")
+        names += ("scheduler", "mamba")
         parts = {f"{name}_config": getattr(served, f"{name}_config") for name in names}
         given = SimpleNamespace(model_config=model, **parts)
         if kind is None:
@@ -203,6 +204,7 @@ class TestRefusals:
 
         assert not refused() and not refused(limit_per_prompt={"image": 2, "video": 0})
         assert refused(limit_per_prompt={"video": 1})
+        assert refused(mm_encoder_only=True) and refused(video_pruning_rate=0.5)
         model.architecture = "Other"
         assert refused() and not refused(language_model_only=True)
 

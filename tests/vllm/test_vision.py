@@ -127,6 +127,19 @@ def test_steps_of_text_are_replayed(start):
     assert model.replayed > 8
 
 
+def test_sizes_leave_nothing_on_the_card(start):
+    """Each size has programs and angles of its own, which the host keeps."""
+    engine = start("qwen2_5_vl")
+    (ids,) = prompts((20,), seed=22)
+    used = []
+    for width in 56, 84, 112:
+        requests = [with_images(ids, picture(width, height, width)) for height in (56, 84, 112)]
+        for request in requests:
+            engine.llm.generate([request], GREEDY, use_tqdm=False)
+        used.append(torch.spyre.memory_allocated())
+    assert max(used) - min(used) < 64 << 10
+
+
 def test_video_is_refused(start):
     engine = start("qwen2_5_vl")
     frames = torch.zeros(2, 56, 56, 3, dtype=torch.uint8).numpy()

@@ -74,9 +74,12 @@ class CardModel:
 
     def embed_input_ids(self, input_ids, multimodal_embeddings=None, *, is_multimodal=None):
         """Returns embeddings on the host, where those of images take their places."""
+        text = self.model
+        if hasattr(text, "get_language_model"):
+            text = text.get_language_model()
         rows = len(input_ids)
         ids = F.pad(input_ids, (0, bucket(rows) - rows)).to(self.card)
-        embeds = self.model.get_language_model().embed_input_ids(ids).cpu()[:rows]
+        embeds = text.embed_input_ids(ids).cpu()[:rows]
         if multimodal_embeddings:
             embeds[is_multimodal] = torch.cat(tuple(multimodal_embeddings)).to(embeds.dtype)
         return embeds

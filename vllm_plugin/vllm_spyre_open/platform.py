@@ -44,8 +44,8 @@ def _read_query_scale(model):
     text = model and model.hf_text_config
     rope = getattr(text, "rope_parameters", None) or {}
     beta = rope.get("llama_4_scaling_beta")
-    if beta and not getattr(text, "llama_4_scaling", None):
-        length = rope["original_max_position_embeddings"]
+    length = rope.get("original_max_position_embeddings")
+    if beta and length and not getattr(text, "llama_4_scaling", None):
         text.llama_4_scaling = {"beta": beta, "original_max_position_embeddings": length}
 
 

@@ -65,6 +65,12 @@ def _features(config):
             "pages lie in device memory in sticks, which connectors do not know",
             "leave it out",
         )
+    if config.ec_transfer_config is not None:
+        yield (
+            "encoders in another process (--ec-transfer-config)",
+            "embeddings of images stay in the process of their encoder",
+            "leave it out",
+        )
     if config.cache_config.cache_dtype != "auto":
         yield (
             f"a KV cache of {config.cache_config.cache_dtype} (--kv-cache-dtype)",
@@ -120,6 +126,18 @@ def _states(config):
 def _media(model):
     """Of a model that takes more than text."""
     media = model.multimodal_config
+    if media.mm_encoder_only:
+        yield (
+            "an encoder without its language model (--mm-encoder-only)",
+            "the worker serves tokens",
+            "leave it out",
+        )
+    if media.video_pruning_rate:
+        yield (
+            f"videos of which {media.video_pruning_rate} is left out (--video-pruning-rate)",
+            "encoders on the card take images only",
+            "leave it out",
+        )
     if media.language_model_only:
         return
     if model.architecture not in VISION:

@@ -134,6 +134,26 @@ class SpyreModelRunner(GPUModelRunner):
         # Sums of rows of any number, and norms of them, are the host's.
         return hidden.cpu() if self.is_pooling_model else hidden
 
+    def _sample(self, logits, spec_decode_metadata):
+        """Samples; what is drawn for prompts with chunks to come is discarded, so that generators
+        go back to where they were: a seed gives the same tokens however its prompt is divided."""
+        rows = self.discard_request_mask.np[: self.input_batch.num_reqs].nonzero()[0]
+        discarded = [self.input_batch.generators.get(int(row)) for row in rows]
+        states = [(one, one.get_state()) for one in discarded if one is not None]
+        try:
+            return super()._sample(logits, spec_decode_metadata)
+        finally:
+            for generator, state in states:
+                generator.set_state(state)
+
+    def _bookkeeping_sync(self, *arguments):
+        """Hides the generators, which vLLM would wind back by an offset: the host's have none."""
+        generators, self.input_batch.generators = self.input_batch.generators, {}
+        try:
+            return super()._bookkeeping_sync(*arguments)
+        finally:
+            self.input_batch.generators = generators
+
     def _sync_device(self):
         torch.spyre.synchronize(self.card)
 

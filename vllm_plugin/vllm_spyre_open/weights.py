@@ -6,6 +6,8 @@ from torch_spyre import SpyreTensorLayout, _C
 from vllm.model_executor.layers.linear import LinearBase
 from vllm.model_executor.layers.vocab_parallel_embedding import ParallelLMHead
 
+from .layers import Rotation
+
 
 def _product_layout(weight):
     """Returns the layout with sticks along out_features; None for fewer of them than a stick."""
@@ -18,15 +20,22 @@ def move(model, device):
     """Moves parameters and buffers in place, so that tied weights and references stay.
 
     Weights of products have sticks along out_features. Where an embedding shares one, its lookup
-    reads the tiles that contain the rows.
+    reads the tiles that contain the rows. Angles of RoPE stay on the host: layers.py makes tables
+    of them, and encoders keep the angles of a thousand sizes of images.
     """
+    angles = {
+        id(buffer)
+        for module in model.modules()
+        if isinstance(module, Rotation)
+        for buffer in module.buffers(recurse=False)
+    }
     products = {
         id(module.weight)
         for module in model.modules()
         if isinstance(module, LinearBase | ParallelLMHead) and hasattr(module, "weight")
     }
     for tensor in (*model.parameters(), *model.buffers()):
-        if tensor.device.type == device.type:
+        if tensor.device.type == device.type or id(tensor) in angles:
             continue
         data = tensor.data
         layout = _product_layout(data.contiguous()) if id(tensor) in products else None
