@@ -8,14 +8,14 @@
 #include "pt.h"
 
 /*
- * Blocks of up to SHORT_ROWS rows widen so much for each multiplication that it matters where to:
- * 64 elements of K of B and of some rows of A stay in an L1 cache. More rows rather move their
- * sums less often.
+ * Blocks of up to SHORT_ROWS rows use each widened element of B so rarely that widening takes a
+ * large part of their time. They take SHORT_DEPTH elements of K at a time, so that the widened B
+ * stays in an L1 cache. Larger blocks take more, because they would move their sums too often.
  */
 #define SHORT_ROWS 128u
 #define SHORT_DEPTH 64u
 
-/* Multiplies of unit->pt_rows between which lines of the next B are prefetched. */
+/* The unit's passes, of unit->pt_rows rows each, between two prefetches of lines of the next B. */
 #define PREFETCH_PASSES 2u
 
 /* Lines of B that are needed next; they come from memory while others are multiplied. */
