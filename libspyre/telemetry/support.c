@@ -29,7 +29,9 @@ bool spyre_telemetry_start_time(int32_t pid, uint64_t *start_time)
 	char path[256], text[1024], *field;
 	int i;
 
-	snprintf(path, sizeof(path), "%s/proc/%" PRId32 "/stat", spyre_sysfs_root(), pid);
+	/* That of the first thread: qemu-user makes up a program's /proc/PID/stat of itself. */
+	snprintf(path, sizeof(path), "%s/proc/%" PRId32 "/task/%" PRId32 "/stat",
+		 spyre_sysfs_root(), pid, pid);
 	if (!spyre_sysfs_read(path, text, sizeof(text)))
 		return false;
 	/* Field 2, the name, may contain blanks and brackets, so the last bracket ends it. */

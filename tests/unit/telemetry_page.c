@@ -440,7 +440,8 @@ START_TEST(cards_are_in_the_order_of_start)
 
 	fake_begin();
 	for (i = 3; i >= 0; i--) {
-		snprintf(path, sizeof(path), "/proc/%d/stat", process[i].pid);
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", process[i].pid,
+			 process[i].pid);
 		fake_file(path, "%d (spyre) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %u 0 0\n",
 			  process[i].pid, process[i].start);
 		page.pid = process[i].pid;
