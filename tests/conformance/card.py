@@ -5,6 +5,7 @@ The card is that of the environment: SPYRE_BACKEND, SPYRE_UNIT, SPYRE_EMBEDDED_T
 """
 import ctypes as c
 import os
+import subprocess
 
 import numpy as np
 
@@ -126,7 +127,7 @@ class Card:
         try:
             self.launch_kernel(kernel, places)
         finally:
-            self.lib.spyre_kernel_unload(kernel)
+            self.unload(kernel)
 
     def launch_case(self, directory, case, places):
         """Runs a case: its bundle, or one after the other if it is divided into kernels."""
@@ -136,23 +137,44 @@ class Card:
             self.launch(os.path.join(directory, kernel["directory"]),
                         [places[i] for i in kernel["arguments"]], case["lx_kept"])
 
+    def layout_bytes(self, layout):
+        return self.lib.spyre_layout_bytes(c.byref(layout))
+
+    def free(self, address):
+        self.call("spyre_mem_free", self.context, address)
+
+    def unload(self, kernel):
+        self.call("spyre_kernel_unload", kernel)
+
+    def put(self, address, layout, tensor, array):
+        """Copies an array to the card, placed as the layout says."""
+        host = self.host(tensor, array)
+        self.call("spyre_copy_h2d", self.context, address, c.byref(layout), c.byref(host))
+
+    def get(self, address, layout, tensor, dtype):
+        """The array that the card has there."""
+        array = np.zeros(tensor["shape"], dtype)
+        host = self.host(tensor, array)
+        self.call("spyre_copy_d2h", self.context, c.byref(host), address, c.byref(layout))
+        return array
+
+    def fill(self, address, size, byte):
+        filled = np.full(size, byte, np.uint8)
+        self.call("spyre_memcpy_h2d", self.context, address, c.c_void_p(filled.ctypes.data),
+                  c.c_uint64(size))
+
     def _outputs(self, case, places, dtype):
         outputs = []
         for tensor in case["outputs"]:
             address, layout = places[tensor["arg_index"]]
-            array = np.zeros(tensor["shape"], dtype(tensor["dtype"]))
-            host = self.host(tensor, array)
-            self.call("spyre_copy_d2h", self.context, c.byref(host), address, c.byref(layout))
-            outputs.append(array)
+            outputs.append(self.get(address, layout, tensor, dtype(tensor["dtype"])))
         return outputs
 
     def _fill(self, case, places):
         """Makes unwritten elements visible."""
         for tensor in case["outputs"]:
             address, layout = places[tensor["arg_index"]]
-            fill = np.full(self.lib.spyre_layout_bytes(c.byref(layout)), 0x5a, np.uint8)
-            self.call("spyre_memcpy_h2d", self.context, address,
-                      c.c_void_p(fill.ctypes.data), c.c_uint64(fill.size))
+            self.fill(address, self.layout_bytes(layout), 0x5a)
 
     def _each_value(self, directory, case, places, dtype):
         """The outputs as they are filled, then those of a launch for each of the case's values."""
@@ -165,7 +187,7 @@ class Card:
                 self.launch_kernel(kernel, places, values)
                 outputs += self._outputs(case, places, dtype)
         finally:
-            self.lib.spyre_kernel_unload(kernel)
+            self.unload(kernel)
         return outputs
 
     def run(self, directory, case, inputs, dtype):
@@ -175,14 +197,11 @@ class Card:
         try:
             for i, tensor in enumerate(tensors):
                 layout = self.layout(tensor)
-                address = self.alloc(self.lib.spyre_layout_bytes(c.byref(layout)))
+                address = self.alloc(self.layout_bytes(layout))
                 addresses.append(address)
                 places[tensor["arg_index"]] = (address, layout)
                 if i < len(inputs):
-                    array = np.ascontiguousarray(inputs[i])
-                    host = self.host(tensor, array)
-                    self.call("spyre_copy_h2d", self.context, address, c.byref(layout),
-                              c.byref(host))
+                    self.put(address, layout, tensor, np.ascontiguousarray(inputs[i]))
             if "values" in case:
                 return self._each_value(directory, case, places, dtype)
             self._fill(case, places)
@@ -190,26 +209,76 @@ class Card:
             return self._outputs(case, places, dtype)
         finally:
             for address in addresses:
-                self.lib.spyre_mem_free(self.context, address)
+                self.free(address)
 
-    def run_raw(self, directory, images, indices):
-        """Device images in, device images out; @indices: argument number of each image."""
-        addresses, places = [], [None] * len(images)
+
+class PipeCard(Card):
+    """The card of a serve program, which may be one for another architecture.
+
+    Layouts are words of its requests, elements are little endian on the pipe.
+    """
+
+    def __init__(self, program):
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def close(self):
+        self.process.stdin.close()
+        if self.process.wait():
+            raise CardError(0, "serve ended with status %d" % self.process.returncode)
+
+    def ask(self, *words, data=b""):
+        """The number that a request is answered with."""
+        line = " ".join(str(word) for word in words) + "\n"
         try:
-            for image, index in zip(images, indices):
-                address = self.alloc(image.nbytes)
-                addresses.append(address)
-                places[index] = (address, None)
-                self.call("spyre_memcpy_h2d", self.context, address,
-                          c.c_void_p(image.ctypes.data), c.c_uint64(image.nbytes))
-            self.launch(directory, places)
-            out = []
-            for image, index in zip(images, indices):
-                array = np.empty_like(image)
-                self.call("spyre_memcpy_d2h", self.context, c.c_void_p(array.ctypes.data),
-                          places[index][0], c.c_uint64(array.nbytes))
-                out.append(array)
-            return out
-        finally:
-            for address in addresses:
-                self.lib.spyre_mem_free(self.context, address)
+            self.process.stdin.write(line.encode() + data)
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass
+        answer = self.process.stdout.readline().decode().rstrip("\n")
+        kind, _, rest = answer.partition(" ")
+        if kind == "ok":
+            return int(rest)
+        if kind != "error":
+            raise CardError(0, "serve answered '%s' to '%s'" % (answer, line[:200]))
+        status, _, text = rest.partition(" ")
+        raise CardError(int(status), text)
+
+    def layout(self, tensor):
+        sizes = [tensor["device_dtype"], len(tensor["device_size"])]
+        return " ".join(map(str, sizes + list(tensor["device_size"]) + list(tensor["stride_map"])))
+
+    def layout_bytes(self, layout):
+        return self.ask("bytes", layout)
+
+    def alloc(self, size):
+        return self.ask("alloc", size)
+
+    def free(self, address):
+        self.ask("free", address)
+
+    def put(self, address, layout, tensor, array):
+        little = array.astype(array.dtype.newbyteorder("<"))
+        self.ask("put", address, layout, tensor["dtype"], len(tensor["shape"]), *tensor["shape"],
+                 data=little.tobytes())
+
+    def get(self, address, layout, tensor, dtype):
+        dtype = np.dtype(dtype).newbyteorder("<")
+        size = self.ask("get", address, layout, tensor["dtype"], len(tensor["shape"]),
+                        *tensor["shape"])
+        data = self.process.stdout.read(size)
+        return np.frombuffer(data, dtype).reshape(tensor["shape"]).astype(dtype.newbyteorder("="))
+
+    def fill(self, address, size, byte):
+        self.ask("fill", address, size, byte)
+
+    def load(self, directory, lx_kept=0):
+        return self.ask("load", lx_kept, directory)
+
+    def unload(self, kernel):
+        self.ask("unload", kernel)
+
+    def launch_kernel(self, kernel, places, values=None):
+        values = values or {}
+        places = ["%d %s" % place for place in places]
+        bound = ["%s %d" % item for item in values.items()]
+        self.ask("launch", kernel, len(places), len(bound), *places, *bound)

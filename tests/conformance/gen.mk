@@ -24,3 +24,9 @@ EXTRA_DIST += tests/conformance/gen/edge.py
 EXTRA_DIST += tests/conformance/gen/loops.py
 EXTRA_DIST += tests/conformance/gen/quant.py tests/conformance/gen/packed.py
 EXTRA_DIST += tests/conformance/form.py
+
+# The other end of run.py --serve, built by scripts/test cross.
+EXTRA_PROGRAMS += tests/conformance/serve
+tests_conformance_serve_SOURCES = tests/conformance/serve.c
+tests_conformance_serve_LDADD = libspyre/libspyre.la
+CLEANFILES += tests/conformance/serve

@@ -3,11 +3,12 @@
 """Runs SDSC bundles on a card and compares the results with numpy.
 
 usage: run.py [--spyre PATH] [--seed N] [--hashes FILE] [--compare FILE]
-              [--generated DIR] [CASE...]
+              [--generated DIR] [--serve PROGRAM] [CASE...]
 
 CASE: names or directories of bundles, default all in bundles/; each is run by
 "spyre launch". --generated adds the directories in DIR, which 'python3 -m gen'
-created: all of them on one card, through the library. The card is that of the
+created: all of them on one card, through the library, or through the PROGRAM of
+--serve, which may be one for another architecture. The card is that of the
 environment: SPYRE_BACKEND, SPYRE_UNIT, SPYRE_EMBEDDED_THREADS. Output is TAP.
 --hashes writes a sha256 of every case's outputs as JSON; --compare fails where
 they differ from such a file, so that two configurations can be compared
@@ -109,9 +110,8 @@ def run(execute, directory, seed):
     return check(case, [value for _, value in drawn], outputs), digest.hexdigest()
 
 
-def in_library(build):
-    """Runs cases on one card through the library."""
-    opened = card.Card(card.library(build))
+def on_card(opened):
+    """Runs cases on one open card."""
     return lambda directory, case, arrays: opened.run(
         directory, case, arrays, lambda name: formats.HOSTS[name].dtype)
 
@@ -126,6 +126,7 @@ def main():
     parser.add_argument("--hashes")
     parser.add_argument("--compare")
     parser.add_argument("--generated")
+    parser.add_argument("--serve")
     parser.add_argument("cases", nargs="*")
     args = parser.parse_args()
 
@@ -139,8 +140,8 @@ def main():
 
     work = [(os.path.abspath(c), tool) for c in cases]
     if args.generated:
-        library = in_library(build)
-        work += [(os.path.join(os.path.abspath(args.generated), d), library)
+        opened = card.PipeCard(args.serve) if args.serve else card.Card(card.library(build))
+        work += [(os.path.join(os.path.abspath(args.generated), d), on_card(opened))
                  for d in sorted(os.listdir(args.generated))]
     other = {}
     if args.compare:
