@@ -8,7 +8,7 @@ EXTRA_DIST += debian/spyre-tools.install
 EXTRA_DIST += debian/spyre-vdev-dkms.dkms debian/spyre-vdev-dkms.examples
 EXTRA_DIST += debian/spyre-vdev-dkms.install
 EXTRA_DIST += .containerignore packaging/Containerfile packaging/modules-load.d/spyre.conf packaging/spyre.spec
-EXTRA_DIST += tests/packages/commands.awk tests/packages/container.sh tests/packages/debian.sh \
+EXTRA_DIST += tests/packages/commands.awk tests/packages/container.sh tests/packages/cross.sh tests/packages/debian.sh \
 	tests/packages/dkms.sh tests/packages/documents.sh tests/packages/rpm.sh \
 	tests/packages/tools.sh tests/packages/wheel.sh
 EXTRA_DIST += scripts/lib-package.sh scripts/package

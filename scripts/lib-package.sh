@@ -20,9 +20,19 @@ package_folder() {
 	rm -rf "$folder" && mkdir -p "$folder"
 }
 
+# package_source KIND: the release as a source package has it; sets $folder.
+package_source() {
+	release_tarball && package_folder "$1" &&
+		cp "$tarball" "$folder/spyre_$version.orig.tar.xz" && tar -xf "$tarball" -C "$folder"
+}
+
+# package_dsc: the source package alone, in build/package/dsc.
+package_dsc() {
+	package_source dsc && env -C "$folder" dpkg-source -b "spyre-$version"
+}
+
 package_deb() {
-	release_tarball && package_folder deb || return
-	cp "$tarball" "$folder/spyre_$version.orig.tar.xz" && tar -xf "$tarball" -C "$folder" || return
+	package_source deb || return
 	say "dpkg-buildpackage in build/package/deb/spyre-$version"
 	quietly package-deb env -C "$folder/spyre-$version" \
 		DEB_BUILD_OPTIONS="parallel=$jobs ${DEB_BUILD_OPTIONS-}" dpkg-buildpackage -us -uc
