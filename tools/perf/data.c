@@ -101,6 +101,23 @@ static void reduce_integer(const struct perf_options *options, int i)
 	memcpy(tables[options->ranks][i], &sum, sizeof(sum));
 }
 
+/* Plain copies move the elements to device memory, which is little endian on every host. */
+static void order_elements(const struct perf_options *options)
+{
+	const size_t bytes = spyre_format_bytes(options->format->device);
+
+	if (__BYTE_ORDER__ != __ORDER_BIG_ENDIAN__)
+		return;
+	for (uint32_t rank = 0; rank <= options->ranks; rank++)
+		for (int i = 0; i < VALUES; i++)
+			for (size_t k = 0; k < bytes / 2; k++) {
+				uint8_t *element = tables[rank][i], byte = element[k];
+
+				element[k] = element[bytes - 1 - k];
+				element[bytes - 1 - k] = byte;
+			}
+}
+
 bool perf_values_init(const struct perf_options *options)
 {
 	tables = calloc(options->ranks + 1, sizeof(*tables));
@@ -116,6 +133,7 @@ bool perf_values_init(const struct perf_options *options)
 		else if (!store(options, reduced_float(options, i), tables[options->ranks][i]))
 			return false;
 	}
+	order_elements(options);
 	return true;
 }
 
