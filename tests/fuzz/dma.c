@@ -158,16 +158,12 @@ static struct outcome reference(const struct spyre_dma_desc *desc, uint8_t *host
 		bool real = odometer_is_real(&o, host_bytes);
 
 		out.padded |= !real;
-		if (real && desc->direction == SPYRE_DMA_H2D) {
-			reference_convert(desc->device_format, device, desc->host_format,
-					  host + o.at);
-		} else if (real) {
+		if (real && desc->direction == SPYRE_DMA_D2H)
 			out.unordered |= written_before(o.at, hb, false);
-			reference_convert(desc->host_format, host + o.at, desc->device_format,
-					  device);
-		} else if (desc->direction == SPYRE_DMA_H2D) {
+		if (real)
+			reference_move(desc, device, host + o.at);
+		else if (desc->direction == SPYRE_DMA_H2D)
 			memset(device, 0, db);
-		}
 		device += db;
 	} while (odometer_next(&o));
 	return out;

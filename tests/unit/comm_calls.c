@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Collectives of int32, whose sums wrap around, so that every bit of a result is known. */
 #include "comm_calls.h"
+#include "tests/order.h"
 
 #define SUM ((spyre_reduction){ .op = SPYRE_REDUCE_SUM })
 #define STICK 32
@@ -77,16 +78,21 @@ static spyre_comm_part part_of(spyre_devptr address, uint32_t begin, uint32_t co
 
 static void write_memory(const struct calls *calls, spyre_devptr to)
 {
-	rank_ok(spyre_memcpy_h2d_async(calls->rank->stream, to, calls->host,
-				       (uint64_t)calls->parts * CALL_BYTES));
+	const uint64_t bytes = (uint64_t)calls->parts * CALL_BYTES;
+
+	order_le(calls->host, bytes / 4, 4);
+	rank_ok(spyre_memcpy_h2d_async(calls->rank->stream, to, calls->host, bytes));
 	rank_ok(spyre_stream_synchronize(calls->rank->stream));
+	order_le(calls->host, bytes / 4, 4);
 }
 
 static void read_memory(const struct calls *calls, spyre_devptr from)
 {
-	rank_ok(spyre_memcpy_d2h_async(calls->rank->stream, calls->host, from,
-				       (uint64_t)calls->parts * CALL_BYTES));
+	const uint64_t bytes = (uint64_t)calls->parts * CALL_BYTES;
+
+	rank_ok(spyre_memcpy_d2h_async(calls->rank->stream, calls->host, from, bytes));
 	rank_ok(spyre_stream_synchronize(calls->rank->stream));
+	order_le(calls->host, bytes / 4, 4);
 }
 
 void calls_open(struct calls *calls, struct rank *rank, uint32_t size)

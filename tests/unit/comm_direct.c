@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "comm_ranks.h"
+#include "tests/order.h"
 
 #define MAX_RANKS 8
 #define BYTES (24ull << 20)
@@ -62,6 +63,7 @@ static void fill(uint64_t bytes)
 
 		for (uint64_t j = 0; j < bytes / 2; j++)
 			half[j] = (uint16_t)((next(2) << 15) | ((28 + next(4)) << 9) | next(512));
+		order_le(half, bytes / 2, 2);
 		ck_ok(spyre_memcpy_h2d(contexts[i], from[i], contents, bytes));
 		memset(contents, 0x5a, bytes);
 		ck_ok(spyre_memcpy_h2d(contexts[i], to[i], contents, bytes));
@@ -231,8 +233,9 @@ START_TEST(test_many)
 	s.in_place = true;
 	fill(spyre_layout_bytes(&s.whole));
 	for (uint32_t i = 0; i < ranks; i++) {
-		const uint16_t one = 31 << 9;
+		uint16_t one = 31 << 9;
 
+		order_le(&one, 1, sizeof(one));
 		ck_ok(spyre_memset_async(streams[i], to[i], &one, sizeof(one),
 					 spyre_layout_bytes(&s.whole)));
 	}
@@ -250,6 +253,7 @@ START_TEST(test_many)
 		ck_ok(spyre_stream_synchronize(streams[i]));
 		ck_ok(spyre_memcpy_d2h(contexts[i], second, to[i], 128));
 		half = (uint16_t *)second;
+		order_le(half, 1, sizeof(*half));
 		ck_ok(spyre_format_decode(SPYRE_FORMAT_SEN169_FP16, half, 1, &number));
 		ck_assert_msg(number == 4096, "rank %u has %g", i, number);
 	}

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "comm_ranks.h"
+#include "tests/order.h"
 
 #define COUNT (3 * 4096)
 #define BYTES ((uint64_t)COUNT * 4)
@@ -110,6 +111,7 @@ static void fill(struct rank *rank, spyre_devptr address, bool integers)
 		else
 			memcpy(&host[i], &x, sizeof(x));
 	}
+	order_le(host, COUNT, sizeof(*host));
 	rank_ok(spyre_memcpy_h2d(rank->context, address, host, BYTES));
 	free(host);
 }
@@ -120,6 +122,7 @@ static void compare(struct rank *rank, spyre_devptr address, spyre_reduce_op op,
 
 	rank_check(host, "no memory");
 	rank_ok(spyre_memcpy_d2h(rank->context, host, address, BYTES));
+	order_le(host, COUNT, sizeof(*host));
 	for (uint32_t i = 0; i < COUNT; i++) {
 		int32_t want = reduced_integer(op, i);
 		const float x = reduced_number(op, i);

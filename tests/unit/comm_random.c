@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "comm_ranks.h"
+#include "tests/order.h"
 
 #define MAX_RANKS 8
 #define MAX_GROUPS 4
@@ -322,7 +323,9 @@ static void fill(struct play *play, const struct step *step, struct side *side, 
 	for (uint32_t p = 0; sends && p < side->count; p++)
 		for (uint64_t i = 0; i < words_of(side, p); i++)
 			*word_at(side, p, i) = word_of(step, own, receiver(step, p), i);
+	order_le(side->host, side->bytes / 4, 4);
 	rank_ok(spyre_memcpy_h2d(play->rank->context, side->address, side->host, side->bytes));
+	order_le(side->host, side->bytes / 4, 4);
 }
 
 /* True if the call writes to this rank. */
@@ -370,6 +373,7 @@ static void check(struct play *play, struct queued *queued)
 			*word_at(side, p, i) = expected(play, step, p, i);
 	memcpy(want, side->host, side->bytes);
 	rank_ok(spyre_memcpy_d2h(play->rank->context, got, side->address, side->bytes));
+	order_le(got, side->bytes / 4, 4);
 	for (uint64_t i = 0; i < side->bytes / 4; i++)
 		rank_check(got[i] == want[i], "step %u, collective %d of %u ranks, format %d, operator %d"
 			   ", root %u%s: word %llu of rank %u is 0x%08x instead of 0x%08x",

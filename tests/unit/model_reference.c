@@ -396,8 +396,7 @@ void reference_convert(uint32_t to, uint8_t *dst, uint32_t from, const uint8_t *
 	}
 }
 
-/* Moves an element, which has the host's byte order on the host. */
-static void move_element(const struct spyre_dma_desc *desc, uint8_t *device, uint8_t *host)
+void reference_move(const struct spyre_dma_desc *desc, uint8_t *device, uint8_t *host)
 {
 	uint64_t bytes = spyre_fmt_bytes(desc->host_format);
 	uint8_t element[8];
@@ -435,7 +434,7 @@ void reference_dma(const struct spyre_dma_desc *desc, uint8_t *device, uint8_t *
 		}
 		real = real && at + hb <= host_bytes;
 		if (real)
-			move_element(desc, device, host + at);
+			reference_move(desc, device, host + at);
 		else if (desc->direction == SPYRE_DMA_H2D)
 			memset(device, 0, db);
 		for (d = desc->num_dims; d--;) {
@@ -467,5 +466,5 @@ void reference_box(const struct spyre_dma_desc *desc, uint8_t *device, uint8_t *
 	uint64_t i, h, d;
 
 	for (i = 0; reference_box_at(desc, i, &h, &d); i++)
-		move_element(desc, device + d, host + h);
+		reference_move(desc, device + d, host + h);
 }

@@ -17,6 +17,8 @@ void reference_dma(const struct spyre_dma_desc *desc, uint8_t *device, uint8_t *
  */
 bool reference_box_at(const struct spyre_dma_desc *desc, uint64_t index, uint64_t *host,
 		      uint64_t *device);
+/* Moves one element, which has the host's byte order on the host. */
+void reference_move(const struct spyre_dma_desc *desc, uint8_t *device, uint8_t *host);
 void reference_box(const struct spyre_dma_desc *desc, uint8_t *device, uint8_t *host);
 
 /* Converts one element by the DMA engine's rules. */
