@@ -39,8 +39,8 @@ cross_root() {
 	# The first line of an archive is that of the release: these libraries serve tests only, which
 	# need no security updates, and mirrors have those of the rarer architectures late.
 	if ! archives_of bookworm | head -n 1 | quietly "cross-root-$arch" cross_extract "$arch" bookworm \
-		"$cross_root/root" libc6-dev libgcc-12-dev libdrm-dev libxxhash-dev liburing-dev \
-		libncurses-dev check libsubunit-dev; then
+		"$cross_root/root" libc6-dev libc-bin libgcc-12-dev libdrm-dev libxxhash-dev \
+		liburing-dev libncurses-dev check libsubunit-dev; then
 		cross_missing="mmdebstrap failed (build/log/cross-root-$arch.log)"
 		return 1
 	fi

@@ -10,7 +10,7 @@
 
 static inline uint64_t get_le(const void *p, size_t bytes)
 {
-	const uint8_t *at = p;
+	const uint8_t *at = (const uint8_t *)p;
 	uint64_t value = 0;
 
 	while (bytes--)
@@ -20,7 +20,7 @@ static inline uint64_t get_le(const void *p, size_t bytes)
 
 static inline void put_le(void *p, uint64_t value, size_t bytes)
 {
-	uint8_t *at = p;
+	uint8_t *at = (uint8_t *)p;
 
 	for (size_t i = 0; i < bytes; i++, value >>= 8)
 		at[i] = (uint8_t)value;
@@ -29,7 +29,7 @@ static inline void put_le(void *p, uint64_t value, size_t bytes)
 /* Converts @count numbers of @bytes each in place between the host's order and little endian. */
 static inline void order_le(void *p, size_t count, size_t bytes)
 {
-	uint8_t *at = p;
+	uint8_t *at = (uint8_t *)p;
 
 	for (size_t n = 0; BIG_ENDIAN_HOST && n < count; n++, at += bytes)
 		for (size_t i = 0; i < bytes / 2; i++) {

@@ -13,6 +13,8 @@
 #include <spyre/memory.h>
 #include <spyre/types.h>
 
+#include "tests/order.h"
+
 namespace
 {
 constexpr std::size_t rows = 4, columns = 80, lanes = 64, sticks = 2;
@@ -53,7 +55,7 @@ struct Card {
 		flex::destroyDmaParams(params);
 	}
 
-	/* Waits, and returns the bytes of the device's memory as 16-bit words. */
+	/* Waits, and returns the device's memory as 16-bit words. */
 	std::vector<std::uint16_t> contents()
 	{
 		std::vector<std::uint16_t> words(device_elements);
@@ -63,6 +65,7 @@ struct Card {
 		stream->launchOperationD2H(params);
 		flex::destroyDmaParams(params);
 		stream->synchronize();
+		order_le(words.data(), words.size(), 2);
 		return words;
 	}
 

@@ -18,6 +18,7 @@
 #include <spyre/spyre.h>
 
 #include "comms_ranks.hpp"
+#include "tests/order.h"
 
 using namespace spyre_comms;
 using Type = TensorDataTypeEnum;
@@ -57,7 +58,7 @@ Bytes dl16_term(int rank, size_t elements)
 	for (size_t i = 0; i < elements; i++) {
 		uint16_t code = i * (2 * rank + 1) + 977 * rank;
 
-		memcpy(&data[2 * i], &code, 2);
+		put_le(&data[2 * i], code, 2);
 	}
 	return data;
 }
@@ -72,17 +73,19 @@ Bytes fp32_term(int rank, size_t elements)
 
 		memcpy(&data[4 * i], &value, 4);
 	}
+	order_le(data.data(), elements, 4);
 	return data;
 }
 
 /* The sum in fp32 in rank order, rounded once, as docs/upstream.md promises. */
-Bytes sum_of(const std::vector<Bytes> &terms, spyre_format format)
+Bytes sum_of(std::vector<Bytes> terms, spyre_format format)
 {
 	size_t size = spyre_format_bytes(format), count = terms[0].size() / size;
 	std::vector<double> total(count), next(count);
 	Bytes result(terms[0].size());
 
 	for (size_t r = 0; r < terms.size(); r++) {
+		order_le(terms[r].data(), count, size);
 		expect(!spyre_format_decode(format, terms[r].data(), count, next.data()),
 		       spyre_last_error());
 		for (size_t i = 0; i < count; i++)
@@ -91,6 +94,7 @@ Bytes sum_of(const std::vector<Bytes> &terms, spyre_format format)
 	}
 	expect(!spyre_format_encode(format, total.data(), count, result.data()),
 	       spyre_last_error());
+	order_le(result.data(), count, size);
 	return result;
 }
 

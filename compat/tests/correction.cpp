@@ -10,6 +10,8 @@
 #include <spyrecode-host-functions/processSpyreCodeArtifacts.h>
 #include <spyrecode-host-functions/spyrecode.h>
 
+#include "tests/order.h"
+
 namespace
 {
 constexpr std::size_t words = 32;
@@ -46,6 +48,7 @@ std::vector<std::uint64_t> expected(std::uint64_t first, std::uint64_t second)
 	flits[1] = 384;
 	flits[17] = first;
 	flits[31] = std::uint64_t{ 0x7f } << 56;
+	order_le(flits.data(), flits.size(), 8);
 	return flits;
 }
 }

@@ -5,6 +5,8 @@
  */
 #include "bundle.hpp"
 
+#include "tests/order.h"
+
 namespace
 {
 struct Fixture {
@@ -43,6 +45,7 @@ struct Fixture {
 		stream->launchOperationD2H(params);
 		flex::destroyDmaParams(params);
 		stream->synchronize();
+		order_le(data.data(), data.size(), sizeof(float));
 		for (int at = 0; at < rows * columns; at++) {
 			const int row = at / 32 % rows;
 			auto part = parts.begin();

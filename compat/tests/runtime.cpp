@@ -18,6 +18,8 @@
 #include <flex/flex.hpp>
 #include <spyre/device.h>
 
+#include "tests/order.h"
+
 namespace
 {
 using Runtime = std::shared_ptr<flex::RuntimeContext>;
@@ -219,6 +221,8 @@ START_TEST(fills)
 	stream->fillAsync(&device, 3, DataFormats::SENINT4, false);
 	copy(stream, bytes.data(), device, false);
 	stream->synchronize();
+	order_le(halves.data(), halves.size(), sizeof(halves[0]));
+	order_le(floats.data(), floats.size(), sizeof(floats[0]));
 	for (const std::uint16_t half : halves)
 		ck_assert_uint_eq(half, 31 << 9);
 	for (const float number : floats)
