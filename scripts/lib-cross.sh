@@ -153,7 +153,7 @@ cross_conformance() {
 cross_generated() {
 	step "serve of $1 compiles without a warning" "cross-$1-serve" \
 		make -C "$build" -j"$jobs" tests/conformance/serve || return
-	printf '#!/bin/sh\nexec %s/run %s/tests/conformance/.libs/serve\n' "$build" "$build" >"$build/serve"
+	printf '#!/bin/sh\nexec %s/run %s\n' "$build" "$(cross_program tests/conformance/serve)" >"$build/serve"
 	chmod +x "$build/serve"
 	say "the generated bundles on $1, unit $2"
 	cross_conformance "$1" generated "$2" "$top/build/plain/conformance.json" \
@@ -165,7 +165,7 @@ cross_digits() {
 	local sum
 	sum=$(SPYRE_BACKEND=embedded "$top/build/plain/examples/digits/digits" | digits_sum)
 	step "digits on $1 has the checksum of this machine, $sum" "cross-$1-digits" \
-		test "$("$cross_run" "$build/examples/digits/.libs/digits" | digits_sum)" = "${sum:-none}"
+		test "$("$cross_run" "$(cross_program examples/digits/digits)" | digits_sum)" = "${sum:-none}"
 }
 
 # cross_emulated WHAT ARCH: false, with a skip of WHAT, where the kernel cannot run the
@@ -192,16 +192,47 @@ cross_check() {
 	tally_trs "$build" "cross-$arch-check"
 }
 
+# cross_program PATH: prints where a program of the build folder is; the name of one that is linked to
+# the library in the tree is that of libtool's script.
+cross_program() {
+	local program=$build/${1%/*}/.libs/${1##*/}
+	[ -x "$program" ] || program=$build/$1
+	echo "$program"
+}
+
 # cross_fuzz ARCH: the fuzzers that compare results or look for crashes, each for a bounded time.
 cross_fuzz() {
 	local arch=$1 name
 	step "fuzzers of $arch compile without a warning" "cross-$arch-fuzz-build" \
 		make -C "$build" -j"$jobs" fuzzers || return
 	for name in $cross_fuzzers; do
+		if [ "$arch $name" = "ppc64el fuzz-dma" ] && cross_rounds_twice; then
+			skip "$name on $arch" "this qemu rounds int64 to fp32 by way of fp64"
+			continue
+		fi
 		step "$name on $arch" "cross-$arch-$name" env SPYRE_SRCDIR="$top" \
-			SPYRE_TIMEOUT_MS=600000 "$cross_run" "$build/tests/fuzz/$name" \
+			SPYRE_TIMEOUT_MS=600000 "$cross_run" "$(cross_program "tests/fuzz/$name")" \
 			--seconds "${FUZZ_SECONDS:-60}"
 	done
+}
+
+# cross_rounds_twice: true if the emulated xscvsxdsp, which rounds once on a processor, gives 2^62 for
+# 2^62 + 2^38 + 1, as that of qemu 7.2 does.
+cross_rounds_twice() {
+	local source=$build/xscvsxdsp.c
+	cat >"$source" <<-'END'
+		int main(void)
+		{
+			volatile long number = 0x4000004000000001;
+			double in, out;
+
+			__builtin_memcpy(&in, (void *)&number, 8);
+			__asm__("xscvsxdsp %x0,%x1" : "=wa"(out) : "wa"(in));
+			return out != 0x1p62;
+		}
+	END
+	"${cross_triplet[ppc64el]}-gcc" --sysroot="$cross_root/root" -O1 "$source" -o "$build/xscvsxdsp" &&
+		"$cross_run" "$build/xscvsxdsp"
 }
 
 # cross_package ARCH: Debian's packages, built and used in a bare Debian 13.
@@ -211,7 +242,8 @@ cross_package() {
 		return
 	fi
 	step "the source package is made" cross-source package_dsc || return
-	step_in_root "building the packages for $1 in a bare Debian 13" "cross-$1-packages" "$root" "" 		cross.sh "$top"/build/package/dsc/spyre_* -- "$1" "qemu-${cross_qemu[$1]}"
+	step_in_root "building the packages for $1 in a bare Debian 13" "cross-$1-packages" "$root" "" \
+		cross.sh "$top"/build/package/dsc/spyre_* -- "$1" "qemu-${cross_qemu[$1]}"
 }
 
 # cross_image SPYRE BUNDLE FOLDER: compiles a bundle to FOLDER, and blanks the key of its image, which
