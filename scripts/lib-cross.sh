@@ -235,14 +235,14 @@ cross_rounds_twice() {
 		"$cross_run" "$build/xscvsxdsp"
 }
 
-# cross_package ARCH: Debian's packages, built and used in a bare Debian 13.
+# cross_package ARCH: Debian's packages, built and used in a bare Debian 12.
 cross_package() {
-	if ! bare_root trixie; then
+	if ! bare_root bookworm; then
 		skip "packages of $1" "$root_missing"
 		return
 	fi
 	step "the source package is made" cross-source package_dsc || return
-	step_in_root "building the packages for $1 in a bare Debian 13" "cross-$1-packages" "$root" "" \
+	step_in_root "building the packages for $1 in a bare Debian 12" "cross-$1-packages" "$root" "" \
 		cross.sh "$top"/build/package/dsc/spyre_* -- "$1" "qemu-${cross_qemu[$1]}"
 }
 

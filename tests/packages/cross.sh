@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Runs inside a bare Debian with the source package beside it, as cross.sh ARCH EMULATOR: builds the
+# Runs inside a bare Debian 12 with the source package beside it, as cross.sh ARCH EMULATOR: builds the
 # packages for that architecture as a distribution's builder does, installs them and uses their tools.
 # Results are TAP on stdout.
 set -u
@@ -18,6 +18,14 @@ foreign() {
 	dpkg --add-architecture "$arch" && apt-get -qq update && return
 	sed -i '/-security /s/^deb /deb [arch=amd64] /' /etc/apt/sources.list &&
 		apt-get -qq update
+}
+
+# yyjson came to Debian with trixie; nothing else is taken from there.
+later_release() {
+	grep ' bookworm main$' /etc/apt/sources.list | sed 's/ bookworm / trixie /' \
+		>/etc/apt/sources.list.d/trixie.list &&
+		printf 'Package: *\nPin: release n=trixie\nPin-Priority: 100\n' \
+			>/etc/apt/preferences.d/trixie
 }
 
 unpack() {
@@ -46,6 +54,7 @@ emulate() {
 	done
 }
 
+try "apt takes what bookworm lacks from trixie" later_release
 try "apt and dpkg take packages of $arch" foreign
 try "the cross compiler installs" apt install dpkg-dev "crossbuild-essential-$arch" qemu-user
 try "the source package unpacks" unpack
