@@ -15,6 +15,7 @@ include tests/unit/base.mk
 include tests/unit/comm.mk
 include tests/unit/runtime.mk
 include tests/unit/fault.mk
+include tests/unit/plugin.mk
 include tests/unit/property.mk
 include tests/torch/local.mk
 include tests/vllm/local.mk

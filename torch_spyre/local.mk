@@ -17,6 +17,7 @@ EXTRA_DIST += torch_spyre/csrc/aten/complex.cpp
 EXTRA_DIST += torch_spyre/csrc/aten/complex.h
 EXTRA_DIST += torch_spyre/csrc/aten/constant.cpp
 EXTRA_DIST += torch_spyre/csrc/aten/constant.h
+EXTRA_DIST += torch_spyre/csrc/aten/element.h
 EXTRA_DIST += torch_spyre/csrc/aten/copy.cpp
 EXTRA_DIST += torch_spyre/csrc/aten/copy.h
 EXTRA_DIST += torch_spyre/csrc/runtime/device.cpp

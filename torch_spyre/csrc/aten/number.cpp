@@ -83,12 +83,10 @@ double stored_number(at::ScalarType dtype, double value)
 		return value;
 
 	spyre_format format = device_format(dtype);
-	int64_t code = encode_constant(value, format);
-	const auto wide = static_cast<uint32_t>(code);
-	const auto narrow = static_cast<uint16_t>(code);
-	const void *element = dtype == at::kFloat ? static_cast<const void *>(&wide) : &narrow;
+	uint8_t element[4];
 	double number;
 
+	store_host(encode_constant(value, format), dtype == at::kFloat ? 4 : 2, element);
 	check(spyre_format_decode(format, element, 1, &number), "a number");
 	return number;
 }

@@ -87,10 +87,9 @@ bool fill_storage(const Tensor &self, double value)
 		bool wide = placement.dtype == at::kFloat || placement.dtype == at::kInt ||
 			    placement.dtype == at::kLong;
 		size_t width = wide ? 4 : 2;
-		int64_t code = encode_constant(value, device_format(placement.dtype));
 
-		for (size_t i = 0; i < kPattern; i += width)
-			store_constant(code, width, pattern + i);
+		fill_pattern(encode_constant(value, device_format(placement.dtype)), width, pattern,
+			     kPattern);
 	}
 	check(spyre_memset_async(current_native_stream(block->device), block->address, pattern,
 				 kPattern, spyre_layout_bytes(&placement.layout)), "aten::fill_");
