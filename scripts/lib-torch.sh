@@ -58,9 +58,11 @@ torch_source() {
 		--exclude='*.egg-info' .) | tar -x -C "$copy"
 }
 
-# torch_pip COMMAND...: pip of the virtual environment, building against build/plain.
+# torch_pip COMMAND...: pip of the virtual environment, building against build/plain, or against
+# $torch_builddir for another architecture.
 torch_pip() {
-	SPYRE_BUILDDIR=$top/build/plain SPYRE_SRCDIR=$top MAX_JOBS=$jobs CFLAGS="-O2 -g0 ${CFLAGS-}" \
+	SPYRE_BUILDDIR=${torch_builddir:-$top/build/plain} SPYRE_SRCDIR=$top MAX_JOBS=$jobs \
+		CFLAGS="-O2 -g0 ${CFLAGS-}" \
 		PATH=$top/build/torch-venv/bin:$PATH \
 		"$torch_python" -m pip "$@"
 }

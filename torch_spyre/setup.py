@@ -7,11 +7,15 @@ An installed libspyre is copied into the package, with the libraries that it
 needs, so that a wheel needs nothing but torch. One of a build tree is linked
 by its path, so that a rebuilt library takes effect. SPYRE_BUNDLE=1 or 0
 overrides that.
+
+For another architecture, SPYRE_TORCH names the folder of that one's torch, CXX
+the compiler, and LDD, OBJDUMP and STRIP the commands that read its libraries.
 """
 
 import glob
 import os
 import re
+import shlex
 import shutil
 import subprocess
 
@@ -48,9 +52,18 @@ def libspyre():
     return include, library
 
 
+TORCH = os.environ.get("SPYRE_TORCH", os.path.dirname(torch.__file__))
+
+
+def of_target(paths):
+    """Returns folders of this Python's torch as those of TORCH, and others as they are."""
+    here = os.path.dirname(torch.__file__)
+    return [TORCH + path.removeprefix(here) if path.startswith(here) else path for path in paths]
+
+
 include_dirs, library_dirs = libspyre()
 # torch's own headers of the profiler include Kineto's by plain names.
-include_dirs += [os.path.join(path, "kineto") for path in include_paths()]
+include_dirs += [os.path.join(path, "kineto") for path in of_target(include_paths())]
 # Includes name the folder of csrc unless it is their own.
 include_dirs = [os.path.abspath(path) for path in [os.path.join(HERE, "csrc"), *include_dirs]]
 library_dirs = [os.path.abspath(path) for path in library_dirs]
@@ -67,6 +80,11 @@ def bundled():
     if choice not in ("0", "1"):
         raise SystemExit(f"torch_spyre: SPYRE_BUNDLE is '{choice}'; set it to 0 or 1")
     return choice == "1"
+
+
+def tool(name):
+    """Returns the words of a command that an environment variable, its name in capitals, may set."""
+    return shlex.split(os.environ.get(name.upper(), name))
 
 
 def run(*command):
@@ -93,14 +111,14 @@ def pkg_config_folder():
 
 def soname(path):
     """Returns the SONAME of a shared library."""
-    return re.search(r"SONAME\s+(\S+)", run("objdump", "-p", path)).group(1)
+    return re.search(r"SONAME\s+(\S+)", run(*tool("objdump"), "-p", path)).group(1)
 
 
 def libraries_to_bundle():
     """Name and path of libspyre and of each library that it needs and a machine may lack."""
     library = find_library()
     found = {soname(library): library}
-    for name, path in re.findall(r"^\s*(\S+) => (.*?)(?: \(0x\w+\))?$", run("ldd", library), re.M):
+    for name, path in re.findall(r"^\s*(\S+) => (.*?)(?: \(0x\w+\))?$", run(*tool("ldd"), library), re.M):
         if path == "not found":
             raise SystemExit(f"torch_spyre: libspyre needs {name}, which is not installed")
         if not SYSTEM_LIBRARIES.match(name):
@@ -110,7 +128,8 @@ def libraries_to_bundle():
 
 def copyright_file(path):
     """Where Debian keeps the licence of the package that a library came with, or None."""
-    for name in {path, re.sub("^/usr/lib/", "/lib/", path)}:
+    # The last pattern finds the library of another architecture under this one's folder.
+    for name in (path, re.sub("^/usr/lib/", "/lib/", path), "*/" + os.path.basename(path)):
         try:
             package = run("dpkg-query", "-S", name).split(":")[0]
         except (OSError, subprocess.CalledProcessError):
@@ -133,8 +152,8 @@ class BundlingBuildExtension(BuildExtension):
         for name, path in libraries_to_bundle().items():
             copy = os.path.join(folder, name)
             shutil.copyfile(path, copy)
-            if shutil.which("strip"):
-                run("strip", "--strip-unneeded", copy)
+            if shutil.which(tool("strip")[0]):
+                run(*tool("strip"), "--strip-unneeded", copy)
             licence = copyright_file(path)
             if licence and os.path.exists(licence):
                 shutil.copyfile(licence, os.path.join(folder, "licences", name + ".txt"))
@@ -157,24 +176,29 @@ extra_link_args, runtime_library_dirs = link_options()
 
 def required_torch():
     """The minor version that is built against: its binary interface is no other's."""
-    major, minor = (int(part) for part in torch.__version__.split(".")[:2])
+    with open(os.path.join(TORCH, "version.py"), encoding="utf-8") as file:
+        version = re.search(r"^__version__ = '(\d+)\.(\d+)", file.read(), re.M)
+    major, minor = (int(part) for part in version.groups())
     return f"torch>={major}.{minor},<{major}.{minor + 1}"
 
 
+extension = CppExtension(
+    "torch_spyre._C",
+    # Relative, as setuptools wants it for a source distribution.
+    sorted(os.path.relpath(path, HERE) for path in glob.glob(f"{HERE}/csrc/*/*.cpp")),
+    include_dirs=include_dirs,
+    library_dirs=library_dirs,
+    runtime_library_dirs=runtime_library_dirs,
+    libraries=["spyre"],
+    extra_link_args=extra_link_args,
+    extra_compile_args=["-Wall", "-fvisibility=hidden"],
+)
+extension.include_dirs = of_target(extension.include_dirs)
+extension.library_dirs = of_target(extension.library_dirs)
+extension.runtime_library_dirs = of_target(extension.runtime_library_dirs)
+
 setup(
     install_requires=[required_torch()],
-    ext_modules=[
-        CppExtension(
-            "torch_spyre._C",
-            # Relative, as setuptools wants it for a source distribution.
-            sorted(os.path.relpath(path, HERE) for path in glob.glob(f"{HERE}/csrc/*/*.cpp")),
-            include_dirs=include_dirs,
-            library_dirs=library_dirs,
-            runtime_library_dirs=runtime_library_dirs,
-            libraries=["spyre"],
-            extra_link_args=extra_link_args,
-            extra_compile_args=["-Wall", "-fvisibility=hidden"],
-        )
-    ],
+    ext_modules=[extension],
     cmdclass={"build_ext": BundlingBuildExtension},
 )
