@@ -80,6 +80,12 @@ def softmax():
     return result
 
 
+def gelu():
+    result = torch.nn.functional.gelu(half(20, 100))
+    assert (result.cpu().float() - torch.nn.functional.gelu(numbers(20, 100))).abs().max() < 0.02
+    return result
+
+
 def streams():
     stream = torch.Stream(device=DEVICE)
     x = half(64, 64)
@@ -111,7 +117,7 @@ def model():
         return layers.half().to(DEVICE)(half(8, 100))
 
 
-PARTS = [copies, views, add, mm, softmax, streams, errors, model]
+PARTS = [copies, views, add, mm, softmax, gelu, streams, errors, model]
 
 
 def digest(tensor):
