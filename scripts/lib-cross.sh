@@ -327,5 +327,6 @@ part_cross() {
 		cross_fuzz "$arch"
 		cross_check "$arch"
 		cross_package "$arch"
+		[ "$arch" != arm64 ] || cross_torch
 	done
 }
