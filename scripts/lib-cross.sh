@@ -38,14 +38,14 @@ cross_root() {
 	mkdir -p "$cross_root"
 	# The first line of an archive is that of the release: these libraries serve tests only, which
 	# need no security updates, and mirrors have those of the rarer architectures late.
-	if ! archives_of bookworm | head -n 1 | quietly "cross-root-$arch" cross_extract "$arch" bookworm \
+	if ! archives_of bookworm | sed -n 1p | quietly "cross-root-$arch" cross_extract "$arch" bookworm \
 		"$cross_root/root" libc6-dev libc-bin libgcc-12-dev libdrm-dev libxxhash-dev \
 		liburing-dev libncurses-dev check libsubunit-dev; then
 		cross_missing="mmdebstrap failed (build/log/cross-root-$arch.log)"
 		return 1
 	fi
 	# yyjson came to Debian with trixie, and needs nothing but libc6, which is the one from above.
-	if ! archives_of trixie | head -n 1 | quietly "cross-late-$arch" cross_download "$arch" \
+	if ! archives_of trixie | sed -n 1p | quietly "cross-late-$arch" cross_download "$arch" \
 		"$late" libyyjson0 libyyjson-dev; then
 		cross_missing="apt-get failed (build/log/cross-late-$arch.log)"
 		return 1
@@ -235,8 +235,10 @@ cross_rounds_twice() {
 		"$cross_run" "$build/xscvsxdsp"
 }
 
-# cross_package ARCH: Debian's packages, built and used in a bare Debian 12.
+# cross_package ARCH: Debian's packages, built and used in a bare Debian 12. Packages of several
+# architectures must have one version, and mirrors have security updates of the rarer ones late.
 cross_package() {
+	local bare_release=1
 	if ! bare_root bookworm; then
 		skip "packages of $1" "$root_missing"
 		return

@@ -50,11 +50,12 @@ archives_of() {
 }
 
 # bare_root SUITE [PACKAGE...]: makes a Debian without a compiler, once, and sets $root. False,
-# with the reason in $root_missing, if that is impossible.
+# with the reason in $root_missing, if that is impossible. bare_release=1: without security updates.
 bare_root() {
-	local suite=$1
+	local suite=$1 archives=${bare_release:-2}
 	shift
 	root=${XDG_CACHE_HOME:-$HOME/.cache}/spyre/root-$suite${1+-$(echo "$*" | tr ' ' -)}
+	root+=${bare_release:+-release}
 	can_mount || return
 	[ ! -e "$root/complete" ] || return 0
 	if ! command -v mmdebstrap >/dev/null; then
@@ -65,7 +66,7 @@ bare_root() {
 		say "making a bare Debian, $suite, in ${root%/*}, once"
 		rm -rf "$root"
 		mkdir -p "${root%/*}"
-		archives_of "$suite" | quietly bare-root mmdebstrap --mode=root --variant=apt \
+		archives_of "$suite" | sed -n "1,${archives}p" | quietly bare-root mmdebstrap --mode=root --variant=apt \
 			${1+"--include=$*"} "$suite" "$root" - && touch "$root/complete" && return
 		root_missing="mmdebstrap failed (build/log/bare-root.log)"
 	fi

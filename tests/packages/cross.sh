@@ -13,12 +13,7 @@ emulator=$2
 
 apt() { apt-get -qq -y -o Dpkg::Use-Pty=0 --no-install-recommends "$@"; }
 
-# Mirrors have security updates of the rarer architectures late, and apt then refuses their index.
-foreign() {
-	dpkg --add-architecture "$arch" && apt-get -qq update && return
-	sed -i '/-security /s/^deb /deb [arch=amd64] /' /etc/apt/sources.list &&
-		apt-get -qq update
-}
+foreign() { dpkg --add-architecture "$arch" && apt-get -qq update; }
 
 # yyjson came to Debian with trixie; nothing else is taken from there.
 later_release() {
