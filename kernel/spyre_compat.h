@@ -165,6 +165,20 @@ static void name(struct io_uring_cmd *cmd, unsigned int issue_flags)		\
 #define SPYRE_DMA_BUF_CACHE_SGT
 #endif
 
+/* Newer kernels report that a work is queued by the older name. */
+#ifdef SPYRE_HAVE_SYSTEM_DFL_WQ
+#define spyre_system_unbound_wq system_dfl_wq
+#else
+#define spyre_system_unbound_wq system_unbound_wq
+#endif
+
+/* Newer kernels warn of a workqueue that is neither bound nor unbound by name. */
+#ifdef SPYRE_HAVE_WQ_PERCPU
+#define SPYRE_WQ_BOUND WQ_PERCPU
+#else
+#define SPYRE_WQ_BOUND 0
+#endif
+
 /* The name became a string. */
 #ifdef SPYRE_HAVE_IMPORT_NS_STRING
 #define SPYRE_IMPORT_NS(name) MODULE_IMPORT_NS(#name)

@@ -16,6 +16,7 @@
 
 #include <drm/spyre_coredump.h>
 
+#include "spyre_compat.h"
 #include "spyre_coredump.h"
 #include "spyre_device.h"
 #include "spyre_fault.h"
@@ -308,5 +309,5 @@ void spyre_coredump_take(struct spyre_job *job, const struct spyre_fault *fault)
 		return;
 	core->fault = *fault;
 	core->job = spyre_job_get(job);
-	queue_work(system_unbound_wq, &core->work);
+	queue_work(spyre_system_unbound_wq, &core->work);
 }

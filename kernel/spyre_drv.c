@@ -289,7 +289,8 @@ static int spyre_start_engine(struct spyre_device *spyre)
 	else
 		snprintf(name, sizeof(name), "spyre%u", spyre->index);
 	/* A bound workqueue: the submitter's CPU continues with the job, and no other is woken. */
-	spyre->sched_wq = alloc_workqueue("spyre-sched", WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
+	spyre->sched_wq = alloc_workqueue("spyre-sched",
+					  WQ_MEM_RECLAIM | WQ_HIGHPRI | SPYRE_WQ_BOUND, 0);
 	spyre->timeout_wq = alloc_ordered_workqueue("spyre-timeout", WQ_MEM_RECLAIM);
 	if (!spyre->sched_wq || !spyre->timeout_wq)
 		return -ENOMEM;
