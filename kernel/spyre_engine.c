@@ -20,6 +20,9 @@
 #include <asm/cpufeature.h>
 #include <asm/fpu/api.h>
 #endif
+#ifdef CONFIG_ARM64
+#include <asm/sysreg.h>
+#endif
 
 #include "spyre_arbiter.h"
 #include "spyre_engine.h"
@@ -51,9 +54,17 @@ static void spyre_host_parallel(struct spyre_host *host, struct spyre_worker *se
 	spyre_helpers_parallel(to_engine(host), runner->queue->job, self, count, fn, arg);
 }
 
+/*
+ * Kernels of arm64 leave the modes as the processor's last program set them: it may
+ * round in another direction and flush subnormal numbers.  Programs get theirs back
+ * with their registers.
+ */
 static void spyre_host_fpu_begin(struct spyre_host *host)
 {
 	kernel_fpu_begin();
+#ifdef CONFIG_ARM64
+	write_sysreg(0, fpcr);
+#endif
 }
 
 static void spyre_host_fpu_end(struct spyre_host *host)
