@@ -32,7 +32,7 @@ static void one_submit(unsigned int *seed)
 	uint32_t pick = (uint32_t)rand_r(seed), error_cb;
 	struct drm_spyre_dma desc = abi_dma_raw(pick & 1, PAGE);
 	/* Not on the stack: a job may still write here after the function returns. */
-	static __thread uint8_t host[PAGE];
+	static __thread uint8_t host[MOST_PAGE];
 	struct drm_spyre_cb cbs[4] = {
 		abi_cb_exec(1 + pick / 2 % GUESS, args, 3),
 		abi_cb_copy(VA, VA + 4 * PAGE, 2 * PAGE),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Results do not depend on the floating-point modes of the programs that use the
- * processors meanwhile: one on each rounds up and flushes subnormal numbers to zero.
+ * processors meanwhile: as many as there are processors round up and flush subnormal
+ * numbers to zero.
  */
 #include "abi.h"
 

@@ -9,12 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <drm/spyre_accel.h>
 
 #include "tap.h"
 
-#define PAGE 4096ull
+/* Of the host: BOs are rounded up to it.  The card's granule, DRM_SPYRE_VA_PAGE, may be smaller. */
+#define PAGE ((uint64_t)sysconf(_SC_PAGESIZE))
+#define MOST_PAGE (64u << 10)
 #define MIB (1ull << 20)
 #define STICK DRM_SPYRE_STICK_BYTES
 #define NEVER (~0u)		/* a handle that never exists */

@@ -310,7 +310,7 @@ static const struct field name[] = { \
 	FIELD(drm_spyre_cb, dst, dst_), \
 	FIELD(drm_spyre_cb, src, src_), \
 	FIELD(drm_spyre_cb, size, size_), \
-	FIELD(drm_spyre_cb, host_addr, host_addr_, .arg = PAGE), \
+	FIELD(drm_spyre_cb, host_addr, host_addr_, .arg = SPAN_BYTES), \
 	FIELD(drm_spyre_cb, host_handle, host_handle_, .arg = BO_HOST, \
 	      .how = FIELD_OR_ADDRESS), \
 	FIELD(drm_spyre_cb, pattern_size, pattern_size_), \
@@ -320,6 +320,7 @@ static const struct field name[] = { \
 }
 
 #define DESC_BYTES sizeof(struct drm_spyre_dma)
+#define SPAN_BYTES 4096
 #define MBZ FIELD_MBZ
 #define OTHER FIELD_OTHER
 CB_FIELDS(timestamp_fields, MBZ, MBZ, MBZ, MBZ, MBZ, MBZ, MBZ, MBZ, MBZ, MBZ, MBZ, MBZ);
@@ -363,27 +364,27 @@ static void good_exec(struct fields_context *c, void *argument)
 	c->cb = abi_cb_exec(c->program, c->args, 3);
 }
 
-static uint8_t span[2 * PAGE] __attribute__((aligned(PAGE)));
+static uint8_t span[2 * SPAN_BYTES] __attribute__((aligned(SPAN_BYTES)));
 
 static void good_h2d(struct fields_context *c, void *argument)
 {
 	good_submit(c, argument);
-	c->desc = abi_dma_raw(DRM_SPYRE_DMA_H2D, PAGE);
-	c->cb = abi_cb_dma(&c->desc, c->device.va, span, PAGE);
+	c->desc = abi_dma_raw(DRM_SPYRE_DMA_H2D, SPAN_BYTES);
+	c->cb = abi_cb_dma(&c->desc, c->device.va, span, SPAN_BYTES);
 }
 
 static void good_d2h(struct fields_context *c, void *argument)
 {
 	good_submit(c, argument);
-	c->desc = abi_dma_raw(DRM_SPYRE_DMA_D2H, PAGE);
-	c->cb = abi_cb_dma(&c->desc, c->device.va, span, PAGE);
+	c->desc = abi_dma_raw(DRM_SPYRE_DMA_D2H, SPAN_BYTES);
+	c->cb = abi_cb_dma(&c->desc, c->device.va, span, SPAN_BYTES);
 }
 
 static void good_dma_bo(struct fields_context *c, void *argument)
 {
 	good_submit(c, argument);
-	c->desc = abi_dma_raw(DRM_SPYRE_DMA_H2D, PAGE);
-	c->cb = abi_cb_dma_bo(&c->desc, c->device.va, c->host.handle, 0, PAGE);
+	c->desc = abi_dma_raw(DRM_SPYRE_DMA_H2D, SPAN_BYTES);
+	c->cb = abi_cb_dma_bo(&c->desc, c->device.va, c->host.handle, 0, SPAN_BYTES);
 }
 
 static const struct field desc_fields[] = {

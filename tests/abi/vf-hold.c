@@ -227,7 +227,7 @@ struct fault {
 static int fault_submit(struct fault *f)
 {
 	struct drm_spyre_dma down = abi_dma_raw(DRM_SPYRE_DMA_H2D, PAGE);
-	static uint8_t host[PAGE] __attribute__((aligned(PAGE)));
+	static uint8_t host[MOST_PAGE] __attribute__((aligned(MOST_PAGE)));
 	struct drm_spyre_cb cb = abi_cb_dma(&down, VF_DATA, host, PAGE);
 	struct drm_spyre_submit args = {
 		.queue_id = f->queue->id,
