@@ -51,13 +51,13 @@ EXTRA_DIST += scripts/lib-lint.sh
 EXTRA_DIST += scripts/lib-tap.sh
 EXTRA_DIST += scripts/lib-torch.sh
 EXTRA_DIST += scripts/lib-vllm.sh
-EXTRA_DIST += scripts/lib-cross.sh scripts/lib-cross-torch.sh
+EXTRA_DIST += scripts/lib-cross.sh scripts/lib-cross-kernel.sh scripts/lib-cross-torch.sh
 EXTRA_DIST += scripts/lib.sh
 EXTRA_DIST += scripts/mkman
 EXTRA_DIST += scripts/numerics
 EXTRA_DIST += scripts/test
 EXTRA_DIST += scripts/debug-kernel scripts/emulate scripts/newkernel scripts/vm
-EXTRA_DIST += tests/vm/run-all.sh tests/vm/smoke.sh
+EXTRA_DIST += tests/vm/run-all.sh tests/vm/smoke.sh tests/vm/arm64.sh
 EXTRA_DIST += LICENSES/GPL-2.0-only.txt
 EXTRA_DIST += LICENSES/MIT.txt
 

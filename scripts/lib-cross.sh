@@ -329,6 +329,6 @@ part_cross() {
 		cross_fuzz "$arch"
 		cross_check "$arch"
 		cross_package "$arch"
-		[ "$arch" != arm64 ] || cross_torch
+		[ "$arch" != arm64 ] || { cross_torch; cross_kernel; }
 	done
 }
