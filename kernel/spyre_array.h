@@ -13,6 +13,9 @@
 
 #include "spyre_charge.h"
 
+/* In bytes, whatever the size of the host's pages. */
+#define SPYRE_ARRAY_MAX_STRIDE 4096u
+
 /*
  * Copies min..max elements of @size bytes; kvfree() the result.  No element
  * type has grown yet: when one does, its first size becomes the least stride.
@@ -29,7 +32,7 @@ static inline void *spyre_array_get(const struct drm_spyre_array *array, size_t 
 		return ERR_PTR(-EINVAL);
 	if (!array->count)
 		return NULL;
-	if (array->stride < size || array->stride > PAGE_SIZE)
+	if (array->stride < size || array->stride > SPYRE_ARRAY_MAX_STRIDE)
 		return ERR_PTR(-EINVAL);
 	copy = kvmalloc_array(array->count, size, SPYRE_GFP);
 	if (!copy)
