@@ -88,23 +88,29 @@ spyre_devptr comm_part_at(const spyre_comm_part *part, uint64_t offset, uint64_t
 	return part->address + row * part->pitch + in_row;
 }
 
-/* Queues the copy of @rows whole rows as one box of 32-bit numbers, which keep their bits. */
+/*
+ * Queues the copy of @rows whole rows as one box. Elements of 32 bits are moved faster than
+ * bytes, but a copy would change their order on a big-endian host.
+ */
 static spyre_status copy_rows(spyre_stream *stream, spyre_devptr device,
 			      const spyre_comm_part *part, uint64_t rows, void *host,
 			      enum comm_direction direction)
 {
+	const spyre_format format = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ?
+				    SPYRE_FORMAT_SENINT8 : SPYRE_FORMAT_IEEE_INT32;
+	const int64_t element = (int64_t)spyre_format_bytes(format);
 	const spyre_box box = {
 		.rank = 2,
-		.size = { (int64_t)rows, (int64_t)part->row_bytes / 4 },
-		.host_stride = { (int64_t)part->row_bytes / 4, 1 },
-		.device_stride = { (int64_t)part->pitch / 4, 1 },
+		.size = { (int64_t)rows, (int64_t)part->row_bytes / element },
+		.host_stride = { (int64_t)part->row_bytes / element, 1 },
+		.device_stride = { (int64_t)part->pitch / element, 1 },
 	};
 	const spyre_box_copy copy = {
 		.struct_size = sizeof(copy),
 		.direction = direction == COMM_SEND ? SPYRE_COPY_D2H : SPYRE_COPY_H2D,
-		.device = device, .device_format = SPYRE_FORMAT_IEEE_INT32,
+		.device = device, .device_format = format,
 		.host = host, .host_bytes = rows * part->row_bytes,
-		.host_format = SPYRE_FORMAT_IEEE_INT32, .boxes = &box, .num_boxes = 1,
+		.host_format = format, .boxes = &box, .num_boxes = 1,
 	};
 
 	return spyre_copy_boxes_async(stream, &copy);
