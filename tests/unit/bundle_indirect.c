@@ -8,6 +8,7 @@
 
 #include "bundle_files.h"
 #include "runtime_check.h"
+#include "tests/order.h"
 
 #define POINTS 5
 #define COLUMNS 128
@@ -38,7 +39,11 @@ static void teardown(void)
 
 static void set_indices(const uint32_t index[POINTS])
 {
-	ck_ok(spyre_memcpy_h2d(context, indices, index, POINTS * 4));
+	uint32_t words[POINTS];
+
+	memcpy(words, index, sizeof(words));
+	order_le(words, POINTS, sizeof(*words));
+	ck_ok(spyre_memcpy_h2d(context, indices, words, sizeof(words)));
 }
 
 /* Element c of row r is r * 256 + c, as a raw code; rows are continuous on the device. */

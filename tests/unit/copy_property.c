@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "runtime_check.h"
+#include "tests/order.h"
 
 #define ROUNDS 24		/* tests, each in a separate process */
 #define TRIALS 40
@@ -214,16 +215,17 @@ static void check_image(const struct trial *t, const struct view *v, const uint8
 	size_t bytes = spyre_format_bytes(t->layout.device_format);
 	uint64_t size = spyre_layout_bytes(&t->layout), found = 0;
 	int64_t c[SPYRE_MAX_DEVICE_RANK] = { 0 };
-	static const uint8_t zero[8];
 
 	for (uint64_t at = 0; at < size; at += bytes) {
+		const bool same = t->layout.device_format == t->format;
 		int64_t n = element_at(t, c);
-		const void *want = zero;
+		uint8_t want[8] = { 0 };
 
 		found += n >= 0;
-		if (n >= 0 && t->layout.device_format == t->format)
-			want = v->block + place(t, v, n);
-		if ((n < 0 || want != zero) && memcmp(image + at, want, bytes))
+		if (n >= 0 && same)
+			memcpy(want, v->block + place(t, v, n), bytes);
+		order_le(want, 1, bytes);
+		if ((n < 0 || same) && memcmp(image + at, want, bytes))
 			ck_abort_msg("device byte %llu, element %lld", (unsigned long long)at,
 				     (long long)n);
 		for (uint32_t j = t->device_rank; j-- > 0;) {

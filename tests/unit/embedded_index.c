@@ -11,6 +11,7 @@
 #include "libspyre/backend/backend.h"
 #include "model_build.h"
 #include "suite.h"
+#include "tests/order.h"
 
 #define ROWS 8u
 #define POINTS 16u
@@ -100,7 +101,7 @@ static void run(struct user *u, uint32_t index, int status[2])
 		.commands = commands, .num_commands = 3, .point = ++u->point,
 	};
 
-	memcpy(commands[0].fill.pattern, &index, 4);
+	put_le(commands[0].fill.pattern, index, 4);
 	commands[2] = commands[1];
 	ck_assert_int_eq(ops->submit(u->queue, &submission), SPYRE_SUCCESS);
 	ck_assert_int_eq(ops->wait(u->queue, u->point, INT64_MAX), SPYRE_SUCCESS);

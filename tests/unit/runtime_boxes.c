@@ -5,6 +5,7 @@
 #include "runtime_check.h"
 
 #include "libspyre/runtime/context.h"
+#include "tests/order.h"
 
 #define AREA 65536u		/* bytes on each side */
 #define GUARD 0xa5
@@ -42,6 +43,14 @@ static const uint8_t *device_bytes(void)
 {
 	ck_ok(spyre_stream_synchronize(stream));
 	ck_ok(spyre_memcpy_d2h(context, host + AREA, device, AREA));
+	return host + AREA;
+}
+
+/* The same, as 32-bit words in the host's order. */
+static const uint8_t *device_words(void)
+{
+	device_bytes();
+	order_le(host + AREA, AREA / 4, 4);
 	return host + AREA;
 }
 
@@ -97,7 +106,7 @@ START_TEST(same_as_tiled)
 }
 END_TEST
 
-/* Moves one box of fp32 word by word. */
+/* Moves one box of fp32 word by word; words change their order as they do in a copy. */
 static void naive(uint8_t *to, const uint8_t *from, const spyre_box *box, bool h2d)
 {
 	int64_t total = 1, i, h, d, rest;
@@ -113,6 +122,7 @@ static void naive(uint8_t *to, const uint8_t *from, const spyre_box *box, bool h
 			d += rest % box->size[k] * box->device_stride[k];
 		}
 		memcpy(to + 4 * (h2d ? d : h), from + 4 * (h2d ? h : d), 4);
+		order_le(to + 4 * (h2d ? d : h), 1, 4);
 	}
 }
 
@@ -188,7 +198,7 @@ START_TEST(many_boxes)
 	boxes[300].size[0] = 0;
 	ck_ok(spyre_copy_boxes_async(stream, &copy));
 	free(boxes);
-	words = (const uint32_t *)(const void *)device_bytes();
+	words = (const uint32_t *)(const void *)device_words();
 	for (uint32_t i = 0; i < BOXES; i++)
 		ck_assert_uint_eq(words[i], i == 300 ? 10 * 299 + 1 : 10 * i);
 	ck_assert_uint_eq(words[BOXES], 10 * (BOXES - 1) + 1);
@@ -214,7 +224,7 @@ START_TEST(behind_a_host_function)
 	ck_ok(spyre_copy_boxes_async(stream, &copy));
 	memset(box, 0xff, sizeof(*box));
 	free(box);
-	device_bytes();
+	device_words();
 	for (int i = 0; i < 5000; i++)
 		ck_assert_mem_eq(host + AREA + 4 * i, host + 8 * i, 4);
 	ck_assert_int_eq(calls, 1);
@@ -234,7 +244,7 @@ START_TEST(captured)
 	for (int round = 0; round < 2; round++) {
 		random_bytes(host, AREA, 40 + round);
 		ck_ok(spyre_graph_launch(graph, stream));
-		device_bytes();
+		device_words();
 		for (int i = 0; i < 500; i++)
 			ck_assert_mem_eq(host + AREA + 4 + 8 * i, host + 12 * i, 4);
 	}
@@ -256,7 +266,7 @@ START_TEST(pinned_and_repeated)
 	copy.host_bytes = 28;
 	ck_ok(spyre_memset_async(stream, device, &(uint8_t){ GUARD }, 1, AREA));
 	ck_ok(spyre_copy_boxes_async(stream, &copy));
-	device_bytes();
+	device_words();
 	for (int i = 0; i < 100; i++) {
 		ck_assert_mem_eq(host + AREA + 36 * i, pinned, 28);
 		ck_assert_uint_eq(host[AREA + 36 * i + 28], GUARD);
