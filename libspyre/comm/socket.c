@@ -259,13 +259,16 @@ spyre_status comm_recv_all(int fd, void *data, size_t bytes, int64_t deadline_ns
 	return SPYRE_SUCCESS;
 }
 
-/* A message of one byte with space for one file descriptor. */
+/* One file too many is received and closed: qemu-user does not tell that it left one out. */
+#define MAX_FILES 2
+
+/* A message of one byte with space for file descriptors. */
 struct fd_message {
 	char byte;
 	struct iovec vector;
 	union {
 		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
+		char bytes[CMSG_SPACE(MAX_FILES * sizeof(int))];
 	} control;
 	struct msghdr message;
 };
@@ -289,6 +292,7 @@ spyre_status comm_send_fd(int fd, int passed, int64_t deadline_ns)
 		.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET,
 		.cmsg_type = SCM_RIGHTS,
 	};
+	m.message.msg_controllen = CMSG_SPACE(sizeof(int));
 	memcpy(CMSG_DATA(&m.control.header), &passed, sizeof(int));
 	while (sendmsg(fd, &m.message, MSG_NOSIGNAL) < 0) {
 		if (errno == EAGAIN)
@@ -302,13 +306,13 @@ spyre_status comm_send_fd(int fd, int passed, int64_t deadline_ns)
 
 spyre_status comm_recv_fd(int fd, int64_t deadline_ns, int *passed)
 {
+	int files[MAX_FILES];
 	struct fd_message m;
 	struct cmsghdr *header;
+	size_t count = 0;
 	ssize_t n;
 
 	fd_message_init(&m);
-	/* The kernel closes further files of the message. */
-	m.message.msg_controllen = CMSG_LEN(sizeof(int));
 	while ((n = recvmsg(fd, &m.message, MSG_CMSG_CLOEXEC)) < 0) {
 		if (errno == EAGAIN)
 			TRY(wait_ready(fd, POLLIN, deadline_ns));
@@ -320,14 +324,17 @@ spyre_status comm_recv_fd(int fd, int64_t deadline_ns, int *passed)
 	*passed = -1;
 	if (n == 1 && !header && m.byte)
 		return SPYRE_SUCCESS;
-	if (n != 1 || !header || header->cmsg_level != SOL_SOCKET ||
-	    header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(sizeof(int)))
+	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
+		count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	if (n != 1 || !count)
 		return spyre_error(SPYRE_ERROR_REMOTE, n ? "the rank sent no file" :
 				   "the connection ended");
-	memcpy(passed, CMSG_DATA(header), sizeof(int));
-	if (!(m.message.msg_flags & MSG_CTRUNC))
+	memcpy(files, CMSG_DATA(header), count * sizeof(int));
+	if (count == 1 && !(m.message.msg_flags & MSG_CTRUNC)) {
+		*passed = files[0];
 		return SPYRE_SUCCESS;
-	close(*passed);
-	*passed = -1;
+	}
+	while (count)
+		close(files[--count]);
 	return spyre_error(SPYRE_ERROR_REMOTE, "the rank sent more than one file");
 }
