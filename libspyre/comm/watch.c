@@ -32,7 +32,9 @@ enum message_kind {
 #define MESSAGE_NS 2000000000
 
 struct message {
-	uint32_t kind;
+	/* One byte, the first: with a file, ranks send 0 in its place. */
+	uint8_t kind;
+	uint8_t unused[3];
 	uint32_t status;
 	uint32_t bytes;
 	char data[MAX_MESSAGE];
@@ -258,7 +260,7 @@ void comm_watch_stop(spyre_comm *comm)
 spyre_status comm_letter_send(spyre_comm *comm, uint32_t to, uint32_t kind, const void *data,
 			      uint32_t bytes)
 {
-	struct message message = { .kind = kind, .bytes = bytes };
+	struct message message = { .kind = (uint8_t)kind, .bytes = bytes };
 	spyre_status status;
 
 	memcpy(message.data, data, bytes);

@@ -23,6 +23,7 @@
 #include "libspyre/comm/comm.h"
 #include "libspyre/comm/root.h"
 #include "libspyre/comm/socket.h"
+#include "tests/order.h"
 
 #define SIZE 2
 #define LIMIT_MS 60000
@@ -229,8 +230,10 @@ static void pass_nothing(struct rogue *rogue)
 /* A message of a control connection (watch.c) with more bytes than one may have. */
 static void send_long_message(struct rogue *rogue)
 {
-	const uint32_t message[3] = { 1, 0, UINT32_MAX };
+	uint32_t message[3] = { 1, 0, UINT32_MAX };
 
+	/* The kind is the first byte. */
+	order_le(message, 1, sizeof(*message));
 	say(rogue, message, sizeof(message));
 }
 
@@ -267,10 +270,11 @@ static void join_and_send_long_message(struct rogue *rogue)
 /* Unread letters must not fill the memory of rank 0. */
 static void join_and_flood(struct rogue *rogue)
 {
-	const uint32_t letter[3] = { COMM_LETTER_COLOR, 0, 8 };
+	uint32_t letter[3] = { COMM_LETTER_COLOR, 0, 8 };
 	uint8_t bytes[sizeof(letter) + 8] = { 0 };
 	int sent = 0;
 
+	order_le(letter, 1, sizeof(*letter));
 	join(rogue);
 	memcpy(bytes, letter, sizeof(letter));
 	while (sent < FLOOD && !comm_send_all(rogue->control, bytes, sizeof(bytes),
