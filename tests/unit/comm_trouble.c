@@ -491,6 +491,21 @@ static void unlimit_memory(void)
 	rank_check(!setrlimit(RLIMIT_AS, &limit), "cannot end the limit of memory");
 }
 
+/* False under qemu-user, which has the limit set without an effect. */
+static bool memory_is_limited(void)
+{
+	const size_t bytes = 64 * MIB;
+	void *at;
+
+	limit_memory(bytes / 2);
+	at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unlimit_memory();
+	if (at == MAP_FAILED)
+		return true;
+	munmap(at, bytes);
+	return false;
+}
+
 /* Rank 1 cannot map its own segment: it never arrives. */
 static void own_slots_full(struct rank *rank)
 {
@@ -865,7 +880,10 @@ int main(void)
 	tcase_add_test(tcase, test_paused);
 	tcase_add_test(tcase, test_stopped);
 	tcase_add_test(tcase, test_card_full);
-	tcase_add_test(tcase, test_slots_full);
+	if (memory_is_limited())
+		tcase_add_test(tcase, test_slots_full);
+	else
+		puts("# RLIMIT_AS has no effect here: test_slots_full is left out");
 	tcase_add_test(tcase, test_two_jobs);
 	tcase_add_test(tcase, test_abort);
 	tcase_add_test(tcase, test_reset);
