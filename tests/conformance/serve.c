@@ -166,47 +166,54 @@ static void serve_free(struct server *server)
 	answer(spyre_mem_free(server->context, (spyre_devptr)take_number(server)), 0);
 }
 
-static void serve_put(struct server *server)
-{
-	spyre_devptr address = (spyre_devptr)take_number(server);
+/* The tensor of 'put' and 'get': where it is on the card, and its elements here. */
+struct tensor {
+	spyre_devptr address;
 	spyre_layout layout;
 	spyre_host_tensor host;
-	spyre_status status = take_layout(server, &layout), second;
 	size_t bytes;
+};
 
-	second = take_host(server, &host, &bytes);
+/* The caller frees the elements also if the tensor is refused. */
+static spyre_status take_tensor(struct server *server, struct tensor *t)
+{
+	spyre_status status, second;
+
+	t->address = (spyre_devptr)take_number(server);
+	status = take_layout(server, &t->layout);
+	second = take_host(server, &t->host, &t->bytes);
+	return status ? status : second;
+}
+
+static void serve_put(struct server *server)
+{
+	struct tensor t;
+	spyre_status status = take_tensor(server, &t);
+
 	/* The bytes are there even if the request is refused. */
-	if (fread(host.data, 1, bytes, stdin) != bytes)
-		give_up("the client sent less than %zu bytes", bytes);
-	if (!status)
-		status = second;
+	if (fread(t.host.data, 1, t.bytes, stdin) != t.bytes)
+		give_up("the client sent less than %zu bytes", t.bytes);
 	if (!status) {
-		swap_elements(&host, bytes);
-		status = spyre_copy_h2d(server->context, address, &layout, &host);
+		swap_elements(&t.host, t.bytes);
+		status = spyre_copy_h2d(server->context, t.address, &t.layout, &t.host);
 	}
 	answer(status, 0);
-	free(host.data);
+	free(t.host.data);
 }
 
 static void serve_get(struct server *server)
 {
-	spyre_devptr address = (spyre_devptr)take_number(server);
-	spyre_layout layout;
-	spyre_host_tensor host;
-	spyre_status status = take_layout(server, &layout), second;
-	size_t bytes;
+	struct tensor t;
+	spyre_status status = take_tensor(server, &t);
 
-	second = take_host(server, &host, &bytes);
 	if (!status)
-		status = second;
-	if (!status)
-		status = spyre_copy_d2h(server->context, &host, address, &layout);
-	answer(status, bytes);
+		status = spyre_copy_d2h(server->context, &t.host, t.address, &t.layout);
+	answer(status, t.bytes);
 	if (!status) {
-		swap_elements(&host, bytes);
-		fwrite(host.data, 1, bytes, stdout);
+		swap_elements(&t.host, t.bytes);
+		fwrite(t.host.data, 1, t.bytes, stdout);
 	}
-	free(host.data);
+	free(t.host.data);
 }
 
 static void serve_fill(struct server *server)
