@@ -170,14 +170,6 @@ static ALWAYS_INLINE vi integer_value(u32 func, vi a, vi b, vi c)
 		return (vi)((vu)a << (vu)(b & 31)) & inside;
 	case SPYRE_FUNC_INT_SHR:
 		return a >> vi_select(inside, b, vi_splat(31));
-	case SPYRE_FUNC_INT_FLOORDIV:
-		return integer_divide(a, b, false, true);
-	case SPYRE_FUNC_INT_REMAINDER:
-		return integer_divide(a, b, true, true);
-	case SPYRE_FUNC_INT_TRUNCDIV:
-		return integer_divide(a, b, false, false);
-	case SPYRE_FUNC_INT_FMOD:
-		return integer_divide(a, b, true, false);
 	case SPYRE_FUNC_INT_WHERE:
 		return vi_select(a != 0, b, c);
 	default:
@@ -199,6 +191,21 @@ static ALWAYS_INLINE void integer_tile(struct integer_tiles *t, u32 func)
 	for (i = 0; i < TILE_VECS; i++)
 		t->out[i] = integer_value(func, t->in[0][i], t->in[1][i], t->in[2][i]);
 }
+
+/* Divisions have functions of their own: on a target without vectors each needs a large frame. */
+#define INTEGER_DIVISION(name, remainder, down)					\
+static NOINLINE void integer_##name(struct integer_tiles *t)			\
+{										\
+	long i;									\
+										\
+	for (i = 0; i < TILE_VECS; i++)						\
+		t->out[i] = integer_divide(t->in[0][i], t->in[1][i], remainder, down);	\
+}
+
+INTEGER_DIVISION(floordiv, false, true)
+INTEGER_DIVISION(remainder, true, true)
+INTEGER_DIVISION(truncdiv, false, false)
+INTEGER_DIVISION(fmod, true, false)
 
 #define INTEGER_FUNCTION(f)						\
 	case SPYRE_FUNC_INT_##f:					\
@@ -228,11 +235,15 @@ static NOINLINE void integer_function(u32 func, struct integer_tiles *t)
 	INTEGER_FUNCTION(XOR);
 	INTEGER_FUNCTION(SHL);
 	INTEGER_FUNCTION(SHR);
-	INTEGER_FUNCTION(FLOORDIV);
-	INTEGER_FUNCTION(REMAINDER);
-	INTEGER_FUNCTION(TRUNCDIV);
-	INTEGER_FUNCTION(FMOD);
 	INTEGER_FUNCTION(WHERE);
+	case SPYRE_FUNC_INT_FLOORDIV:
+		return integer_floordiv(t);
+	case SPYRE_FUNC_INT_REMAINDER:
+		return integer_remainder(t);
+	case SPYRE_FUNC_INT_TRUNCDIV:
+		return integer_truncdiv(t);
+	case SPYRE_FUNC_INT_FMOD:
+		return integer_fmod(t);
 	}
 }
 
