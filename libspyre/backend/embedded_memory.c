@@ -4,13 +4,15 @@
  * one reservation of host addresses, so that segment | offset is a host
  * pointer after one addition; mapping a range for the first time makes its
  * pages accessible. The table of mapped ranges decides which addresses a job
- * may use.
+ * may use. Ranges are multiples of SPYRE_VA_PAGE on every host, so that where
+ * pages are larger, neighbours may share one.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "libspyre/backend/embedded.h"
 #include "libspyre/base/array.h"
@@ -98,6 +100,31 @@ static bool map_reserve_entry(struct embedded_card *card)
 				   sizeof(*card->maps));
 }
 
+/* Makes all pages of a range accessible. */
+static bool range_open(uint8_t *host, uint64_t bytes)
+{
+	const uintptr_t before = (uintptr_t)host % (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	return !mprotect(host - before, before + bytes, PROT_READ | PROT_WRITE);
+}
+
+/* Makes a range read as zero, and frees those of its pages that have no other range. */
+static void range_clear(uint8_t *host, uint64_t bytes)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	const uint64_t before = -(uintptr_t)host % page;
+	uint64_t whole;
+
+	if (before >= bytes) {
+		memset(host, 0, bytes);
+		return;
+	}
+	whole = (bytes - before) / page * page;
+	memset(host, 0, before);
+	madvise(host + before, whole, MADV_DONTNEED);
+	memset(host + before + whole, 0, bytes - before - whole);
+}
+
 static spyre_status map_locked(struct embedded_card *card, uint64_t va, uint64_t bytes)
 {
 	unsigned int segment = va >> SPYRE_SEGMENT_SHIFT;
@@ -112,12 +139,12 @@ static spyre_status map_locked(struct embedded_card *card, uint64_t va, uint64_t
 				   " is unaligned, outside the data segments or in use", va, bytes);
 	TRY(segment_reserve(card, segment));
 	if (!map_reserve_entry(card) ||
-	    mprotect(card->segment[segment] + offset, bytes, PROT_READ | PROT_WRITE))
+	    !range_open(card->segment[segment] + offset, bytes))
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
 				   "no host memory to back %" PRIu64 " bytes of LPDDR5: %s", bytes,
 				   strerror(errno));
 	/* Such a job may have written bytes after the range was unmapped. */
-	madvise(card->segment[segment] + offset, bytes, MADV_DONTNEED);
+	range_clear(card->segment[segment] + offset, bytes);
 	memmove(&card->maps[at + 1], &card->maps[at],
 		(card->num_maps - at) * sizeof(card->maps[0]));
 	card->maps[at] = (struct embedded_map){ .va = va, .bytes = bytes };
@@ -164,7 +191,7 @@ void embedded_mem_unmap(struct spyre_card *base, uint64_t va, uint64_t bytes)
 	 * range stays accessible: a job that another thread is submitting may
 	 * have resolved its addresses already and reads zeros instead of a SIGSEGV.
 	 */
-	madvise(host, bytes, MADV_DONTNEED);
+	range_clear(host, bytes);
 	embedded_warm_forget(card, &card->maps[at]);
 	card->num_maps--;
 	memmove(&card->maps[at], &card->maps[at + 1],

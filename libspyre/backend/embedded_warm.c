@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "libspyre/backend/embedded.h"
 
@@ -21,14 +22,15 @@ enum { MAP_HEAD = 1, MAP_TAIL = 2 };	/* granules that a mapping shares with othe
 #endif
 
 /*
- * A failure (Linux before 5.14, or memory is short) is ignored: the job then faults the pages
- * in itself.
+ * Populates all pages of a range. A failure (Linux before 5.14, or memory is short) is ignored:
+ * the job then faults the pages in itself.
  */
 static void populate(uint8_t *at, uint64_t bytes, bool write)
 {
+	const uintptr_t before = (uintptr_t)at % (uintptr_t)sysconf(_SC_PAGESIZE);
 	int saved = errno;
 
-	madvise(at, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+	madvise(at - before, before + bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 	errno = saved;
 }
 

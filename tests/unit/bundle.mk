@@ -50,6 +50,12 @@ tests_unit_embedded_warm_CFLAGS = $(bundle_test_cflags)
 tests_unit_embedded_warm_LDADD = $(bundle_test_libs)
 tests_unit_embedded_warm_LDFLAGS = -Wl,--wrap=spyre_card_exec,--wrap=spyre_card_dma \
 	-Wl,--wrap=spyre_card_copy,--wrap=spyre_card_fill
+check_PROGRAMS += tests/unit/embedded_pages
+TESTS += tests/unit/embedded_pages
+tests_unit_embedded_pages_SOURCES = tests/unit/embedded_pages.c tests/unit/runtime_check.h
+tests_unit_embedded_pages_CFLAGS = $(bundle_test_cflags)
+tests_unit_embedded_pages_LDADD = $(bundle_test_libs)
+tests_unit_embedded_pages_LDFLAGS = -Wl,--wrap=sysconf,--wrap=mmap,--wrap=mprotect,--wrap=madvise
 check_PROGRAMS += tests/unit/embedded_waiter
 TESTS += tests/unit/embedded_waiter
 tests_unit_embedded_waiter_SOURCES = tests/unit/embedded_waiter.c tests/unit/runtime_check.h
