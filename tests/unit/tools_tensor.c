@@ -276,6 +276,37 @@ START_TEST(fortran_files)
 }
 END_TEST
 
+/* By FNV-1a over the little-endian bytes, for elements of each width. */
+START_TEST(checksums)
+{
+	static const int8_t bytes[3] = {1, 2, -2};
+	static const int16_t words[3] = {1, -2, 0x1234};
+	static const float floats[3] = {1.0f, -2.5f, 3.14159274f};
+	static const int64_t longs[3] = {1, -2, 0x123456789abcdef0};
+	static const struct {
+		spyre_format format;
+		const void *data;
+		uint64_t sum;
+	} cases[] = {
+		{SPYRE_FORMAT_SENINT8, bytes, 0xd0ab0d18672e183c},
+		{SPYRE_FORMAT_SENINT16, words, 0xc3ab974835023805},
+		{SPYRE_FORMAT_IEEE_FP32, floats, 0xcc5deb7a269988c3},
+		{SPYRE_FORMAT_IEEE_INT64, longs, 0xe3531a3345de83ed},
+	};
+	const int64_t size[1] = {3};
+	struct text why;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct tensor tensor = {0};
+
+		ck_assert_int_eq(tensor_alloc(&tensor, 1, size, cases[i].format, &why), 0);
+		memcpy(tensor.data, cases[i].data, 3 * spyre_format_bytes(cases[i].format));
+		ck_assert_uint_eq(tensor_checksum(&tensor), cases[i].sum);
+		free(tensor.data);
+	}
+}
+END_TEST
+
 START_TEST(inputs_first)
 {
 	struct tensor_list list = {0};
@@ -317,6 +348,7 @@ int main(void)
 	tcase_add_test(tests, conversions);
 	tcase_add_test(tests, bf16_files);
 	tcase_add_test(tests, fortran_files);
+	tcase_add_test(tests, checksums);
 	tcase_add_test(tests, inputs_first);
 	return run_case("tensor", tests);
 }

@@ -289,12 +289,16 @@ double tensor_value(const struct tensor *tensor, const int64_t *index)
 
 uint64_t tensor_checksum(const struct tensor *tensor)
 {
-	size_t bytes = (size_t)shape_elements(tensor->host.rank, tensor->host.size) *
-		       spyre_format_bytes(tensor->host.format);
+	const bool big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+	const size_t element = spyre_format_bytes(tensor->host.format);
+	size_t bytes = (size_t)shape_elements(tensor->host.rank, tensor->host.size) * element;
 	const uint8_t *at = tensor->data;
 	uint64_t hash = 0xcbf29ce484222325ull;
 
-	for (size_t i = 0; i < bytes; i++)
-		hash = (hash ^ at[i]) * 0x100000001b3ull;
+	for (size_t i = 0; i < bytes; i++) {
+		const size_t swapped = i / element * element + element - 1 - i % element;
+
+		hash = (hash ^ at[big_endian ? swapped : i]) * 0x100000001b3ull;
+	}
 	return hash;
 }

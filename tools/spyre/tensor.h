@@ -69,7 +69,10 @@ int tensor_save(const struct tensor *tensor, const char *path, struct text *why)
 
 /* Returns the element at @index. */
 double tensor_value(const struct tensor *tensor, const int64_t *index);
-/* The FNV-1a hash, 64 bits, of the elements' bytes in row-major order. The tensor must be dense. */
+/*
+ * The FNV-1a hash, 64 bits, of the elements' bytes in row-major order, little endian as in a .npy
+ * file. The tensor must be dense.
+ */
 uint64_t tensor_checksum(const struct tensor *tensor);
 
 #endif /* SPYRE_TOOL_TENSOR_H */
