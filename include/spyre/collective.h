@@ -80,7 +80,7 @@ SPYRE_API spyre_status spyre_comm_get_id(spyre_comm_id *id);
  * Errors: INVALID_ARGUMENT (@rank not below @size, a bad id, ranks that disagree on @size, a
  * rank that joined twice), TIMEOUT (the message lists the ranks that have not arrived), REMOTE (a
  * rank ended or failed meanwhile; the message names it), CONFIGURATION, UNSUPPORTED (ranks on
- * other machines without libfabric), SYSTEM.
+ * other machines without libfabric, an id from a host of the other byte order), SYSTEM.
  */
 SPYRE_API spyre_status spyre_comm_init_rank(spyre_context *context, uint32_t size,
 					    const spyre_comm_id *id, uint32_t rank,

@@ -441,6 +441,9 @@ spyre_status comm_rendezvous(spyre_comm *comm, const spyre_comm_id *id)
 	spyre_status status;
 
 	memcpy(&r.identity, id, sizeof(*id));
+	if (r.identity.magic == __builtin_bswap32(COMM_MAGIC))
+		return spyre_error(SPYRE_ERROR_UNSUPPORTED, "the id was created on a host of the other "
+				   "byte order; run all ranks on hosts of one");
 	if (r.identity.magic != COMM_MAGIC || r.identity.version != COMM_VERSION ||
 	    !memchr(r.identity.host, 0, sizeof(r.identity.host)) || r.identity.port > 65535)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "the id is not one that "

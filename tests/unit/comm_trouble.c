@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "comm_calls.h"
+#include "tests/order.h"
 
 /* Limits that do not pass, and that do while a rank is stopped or missing. */
 #define LIMIT_MS 60000
@@ -796,6 +797,9 @@ static void arguments(struct rank *rank)
 	memset(&id, 0, sizeof(id));
 	expect(spyre_comm_init_rank(rank->context, 2, &id, 0, NULL, &comm),
 	       SPYRE_ERROR_INVALID_ARGUMENT, "id");
+	memcpy(&id, BIG_ENDIAN_HOST ? "MOCS" : "SCOM", 4);
+	expect(spyre_comm_init_rank(rank->context, 2, &id, 0, NULL, &comm),
+	       SPYRE_ERROR_UNSUPPORTED, "the other byte order");
 	rank_ok(spyre_context_create(0, 0, &other));
 	rank_ok(spyre_stream_get(other, 0, &foreign));
 	expect(spyre_barrier(rank->comm, foreign), SPYRE_ERROR_INVALID_ARGUMENT, "stream");
