@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests of the build's products: exports, headers, manual pages, installed tree.
-build_tests = tests/build/completions.sh tests/build/deps.sh tests/build/flags.sh tests/build/headers.sh tests/build/manpages.sh tests/build/symbols.sh
+build_tests = tests/build/completions.sh tests/build/deps.sh tests/build/emulate.sh tests/build/flags.sh tests/build/headers.sh tests/build/manpages.sh tests/build/symbols.sh
 TESTS += $(build_tests)
 EXTRA_DIST += $(build_tests) tests/tap.sh tests/build/consumer.c tests/build/installed.sh \
 	tests/build/install-root.sh tests/python/test_spyre.py
