@@ -231,7 +231,8 @@ class Array:
     def __init__(self, context, shape, dtype):
         self.address = None
         self.context = _require(context, Context, "context")
-        self.shape, self.dtype = _shape(shape), np.dtype(dtype)
+        # The card takes elements in the order of this host, into which numpy converts others.
+        self.shape, self.dtype = _shape(shape), np.dtype(dtype).newbyteorder("=")
         self.operand = _operand(self.shape, dtype)
         self.layout = ffi.addressof(self.operand, "layout")
         self.address = _new("spyre_devptr", lib.spyre_mem_alloc, context.pointer,

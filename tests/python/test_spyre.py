@@ -87,6 +87,20 @@ class Test(unittest.TestCase):
             self.assertEqual(kernel.info()["num_args"], 3)
             self.assertLessEqual(kernel.info()["num_cores"], 2)
 
+    def test_byte_orders(self):
+        """Arrays of either byte order, as in files of other hosts, are the same numbers."""
+        a = np.linspace(-1, 1, 256, dtype=np.float32).reshape(4, 64)
+        spyre.build("add", [a, a, a], self.folder / "add", cores=2)
+        with spyre.Context() as card:
+            kernel = card.load(self.folder / "add")
+            for order in "<>":
+                given = a.astype(a.dtype.newbyteorder(order))
+                x, out = card.array(given), card.empty(given.shape, given.dtype)
+                kernel(x, x, out)
+                np.testing.assert_array_equal(out.numpy(), a + a)
+                np.testing.assert_array_equal(x.numpy(), a)
+                self.assertEqual(x.dtype, np.float32)
+
     def test_graph(self):
         a = np.linspace(-1, 1, 256, dtype=np.float32).reshape(4, 64)
         graph = spyre.Graph()
