@@ -25,8 +25,9 @@ EXTRA_DIST += tests/conformance/gen/loops.py
 EXTRA_DIST += tests/conformance/gen/quant.py tests/conformance/gen/packed.py
 EXTRA_DIST += tests/conformance/form.py
 
-# The other end of run.py --serve, built by scripts/test cross.
-EXTRA_PROGRAMS += tests/conformance/serve
+# The other end of run.py --serve, of which scripts/test cross has one for each architecture.
+check_PROGRAMS += tests/conformance/serve
+TESTS += tests/conformance/serve.sh
+EXTRA_DIST += tests/conformance/serve.sh
 tests_conformance_serve_SOURCES = tests/conformance/serve.c
 tests_conformance_serve_LDADD = libspyre/libspyre.la
-CLEANFILES += tests/conformance/serve

@@ -88,12 +88,16 @@ static spyre_status take_layout(struct server *server, spyre_layout *layout)
 	return spyre_layout_init_explicit(layout, rank, size, stride, format, 0);
 }
 
-/* Allocates the tensor's elements, *@bytes bytes of zero. */
+/*
+ * Allocates the tensor's elements, *@bytes bytes of zero, which the caller frees also if the
+ * description is refused.
+ */
 static spyre_status take_host(struct server *server, spyre_host_tensor *host, size_t *bytes)
 {
 	spyre_format format = spyre_format_from_name(take_word(server));
 	uint32_t rank = take_count(server, SPYRE_MAX_RANK);
 	int64_t size[SPYRE_MAX_RANK];
+	spyre_status status;
 	void *data;
 
 	*bytes = spyre_format_bytes(format);
@@ -104,9 +108,10 @@ static spyre_status take_host(struct server *server, spyre_host_tensor *host, si
 	data = calloc(1, *bytes ? *bytes : 1);
 	if (!data)
 		give_up("no memory for a tensor of %zu bytes", *bytes);
-	/* The caller frees it also if the description is refused. */
+	status = spyre_host_tensor_dense(host, data, format, rank, size);
+	/* A refused description has no elements. */
 	host->data = data;
-	return spyre_host_tensor_dense(host, data, format, rank, size);
+	return status;
 }
 
 /* Between the order of the pipes and that of this host, which are the same on most. */
