@@ -75,9 +75,11 @@ cross_relative() {
 
 # cross_extract ARCH SUITE FOLDER PACKAGE...: takes lines of apt's sources from standard input.
 cross_extract() {
-	local arch=$1 suite=$2 folder=$3
+	local arch=$1 suite=$2 folder=$3 mode=root
 	shift 3
-	mmdebstrap --variant=extract --architectures="$arch" --include="$*" "$suite" "$folder" -
+	# As a user, mmdebstrap would look for subordinate ids, which extracting does not need.
+	[ "$(id -u)" = 0 ] || mode=chrootless
+	mmdebstrap --mode=$mode --variant=extract --architectures="$arch" --include="$*" "$suite" "$folder" -
 }
 
 # cross_download ARCH FOLDER PACKAGE...: takes lines of apt's sources from standard input, and
