@@ -228,6 +228,18 @@ START_TEST(a_copy_has_the_bytes_of_a_fill)
 }
 END_TEST
 
+/* Processors differ in what they make of numbers that no integer has. */
+START_TEST(numbers_beyond_integers_are_those_of_any_host)
+{
+	for (spyre_format format : { SPYRE_FORMAT_SENINT8, SPYRE_FORMAT_SENINT16,
+				     SPYRE_FORMAT_IEEE_INT32, SPYRE_FORMAT_SENUINT32 })
+		for (double number : { HUGE_VAL, -HUGE_VAL, std::nan(""), 0x1p63, 1e300, -1e300 })
+			ck_assert_msg(code(number, format) == 0, "%s of %g is %#llx",
+				      spyre_format_name(format), number,
+				      static_cast<unsigned long long>(code(number, format)));
+}
+END_TEST
+
 START_TEST(other_formats_have_no_constants)
 {
 	for (spyre_format format : { SPYRE_FORMAT_INVALID, SPYRE_FORMAT_SEN143_FP8,
@@ -247,6 +259,7 @@ int main()
 	tcase_add_loop_test(tests, codes_are_those_of_libspyre, 0, 2);
 	tcase_add_loop_test(tests, the_card_reads_a_fill, 0, kFills);
 	tcase_add_loop_test(tests, a_copy_has_the_bytes_of_a_fill, 0, kFills);
+	tcase_add_test(tests, numbers_beyond_integers_are_those_of_any_host);
 	tcase_add_test(tests, other_formats_have_no_constants);
 	suite_add_tcase(suite, tests);
 	return suite_run(suite);

@@ -52,6 +52,12 @@ inline uint16_t bfloat16_of(float value)
 	return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
+/* Towards zero. Numbers beyond 64 bits, and NaN, become the same one on every host. */
+inline int64_t integer_of(double value)
+{
+	return value >= -0x1p63 && value < 0x1p63 ? static_cast<int64_t>(value) : INT64_MIN;
+}
+
 /* The code of @value in @format, or nothing for a format of which there are no constants. */
 inline std::optional<int64_t> code_of(double value, spyre_format format)
 {
@@ -64,12 +70,12 @@ inline std::optional<int64_t> code_of(double value, spyre_format format)
 	case SPYRE_FORMAT_BFLOAT16:
 		return bfloat16_of(static_cast<float>(value));
 	case SPYRE_FORMAT_SENINT8:
-		return static_cast<uint8_t>(static_cast<int64_t>(value));
+		return static_cast<uint8_t>(integer_of(value));
 	case SPYRE_FORMAT_SENINT16:
-		return static_cast<uint16_t>(static_cast<int64_t>(value));
+		return static_cast<uint16_t>(integer_of(value));
 	case SPYRE_FORMAT_IEEE_INT32:
 	case SPYRE_FORMAT_SENUINT32:
-		return static_cast<uint32_t>(static_cast<int64_t>(value));
+		return static_cast<uint32_t>(integer_of(value));
 	default:
 		return std::nullopt;
 	}
