@@ -55,15 +55,18 @@ static void spyre_host_parallel(struct spyre_host *host, struct spyre_worker *se
 }
 
 /*
- * Kernels of arm64 leave the modes as the processor's last program set them: it may
- * round in another direction and flush subnormal numbers.  Programs get theirs back
- * with their registers.
+ * Kernels of arm64 and Power leave the modes as the processor's last program set them: it
+ * may round in another direction, flush subnormal numbers, and on Power scale results by
+ * enabling exceptions.  Programs get theirs back with their registers.
  */
 static void spyre_host_fpu_begin(struct spyre_host *host)
 {
 	kernel_fpu_begin();
 #ifdef CONFIG_ARM64
 	write_sysreg(0, fpcr);
+#elif defined(CONFIG_PPC64)
+	/* The enables of exceptions, and the modes, are two fields of FPSCR. */
+	asm volatile("mtfsfi 6, 0\n\tmtfsfi 7, 0" : : : "memory");
 #endif
 }
 
