@@ -118,6 +118,16 @@ class TestErrors:
         least = torch.full((2,), -(2**31), device=DEVICE)
         assert_same(least, torch.full((2,), -(2**31)))
 
+    @pytest.mark.parametrize("number", [2**31, 2.0**40, float("inf"), -float("inf"), float("nan")])
+    def test_numbers_beyond_int32(self, number):
+        for device in "cpu", DEVICE:
+            for make in (
+                lambda where: torch.full((2,), number, dtype=torch.int32, device=where),
+                lambda where: torch.zeros(2, dtype=torch.int32, device=where).fill_(number),
+            ):
+                with pytest.raises(RuntimeError, match="without overflow"):
+                    make(device)
+
     def test_copies_that_cut_say_so(self):
         big = torch.tensor([1, 2**33 + 5])
         with pytest.warns(UserWarning, match="8589934597 does not fit.*becomes 5;"):

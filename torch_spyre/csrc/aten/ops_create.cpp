@@ -48,7 +48,10 @@ bool fits_card(int64_t value)
 	return value == static_cast<int32_t>(value);
 }
 
-/* The number rounded to @dtype. Throws if it is finite and beyond the dtype. */
+/*
+ * The number rounded to @dtype. Throws if it is finite and beyond the dtype, or one that no number
+ * of an integer dtype is: infinity or NaN.
+ */
 double stored(const at::Scalar &scalar, ScalarType dtype)
 {
 	double value = scalar.toDouble();
@@ -59,7 +62,9 @@ double stored(const at::Scalar &scalar, ScalarType dtype)
 		    scalar.to<int64_t>(), " does not fit int64 as the card keeps it, in 32 bits (",
 		    INT32_MIN, " to ", INT32_MAX, "); take a smaller number, or keep the tensor on "
 		    "the CPU");
-	if (dtype == at::kFloat)
+	if (dtype == at::kInt)
+		(void)scalar.toInt();
+	else if (dtype == at::kFloat)
 		(void)scalar.toFloat();
 	else if (dtype == at::kHalf)
 		(void)scalar.toHalf();
