@@ -84,7 +84,7 @@ def bundled():
 
 def tool(name):
     """Returns the words of a command that an environment variable, its name in capitals, may set."""
-    return shlex.split(os.environ.get(name.upper(), name))
+    return shlex.split(os.environ.get(name.upper(), "")) or [name]
 
 
 def run(*command):

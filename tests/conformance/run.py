@@ -159,6 +159,8 @@ def main():
         print("%s %d - %s" % ("not ok" if error else "ok", number, name), flush=True)
         if error:
             print("# " + error.replace("\n", "\n# "), flush=True)
+    if args.generated:
+        opened.close()
     if args.hashes:
         with open(args.hashes, "w") as f:
             json.dump(hashes, f, indent=1, sort_keys=True)

@@ -421,7 +421,7 @@ struct drm_spyre_vm_bind_op {
  * struct drm_spyre_array - an array of structs in user memory
  */
 struct drm_spyre_array {
-	/** @stride: size of one element in bytes, as user space knows it. */
+	/** @stride: size of one element in bytes, as user space knows it; at most 4096. */
 	__u32 stride;
 	/** @count: number of elements. */
 	__u32 count;
