@@ -10,6 +10,7 @@ cross_machine_packages="bash busybox-static coreutils grep kmod sed util-linux
 	libdrm2 liburing2 libxxhash0 libncurses6 libsubunit0"
 cross_kernel_programs="abi/abi-core abi/abi-sched abi/abi-memory abi/abi-fields abi/abi-rounding
 	unit/runtime_copy unit/runtime_kernel"
+cross_embedded_programs="unit/embedded_pages unit/runtime_memory"
 
 # cross_machine: a Debian of arm64 for scripts/vm --root, extracted once; sets
 # $machine. No script of its packages runs, so links that these would make are made here;
@@ -54,7 +55,7 @@ cross_kernel() {
 	deps crossvm >"$(log_file crossvm-deps)" 2>&1 ||
 		{ skip "$what" "its packages cannot be installed (build/log/crossvm-deps.log)"; return; }
 	cross_machine || { skip "$what" "mmdebstrap failed (build/log/cross-machine.log)"; return; }
-	read -rd '' -a programs <<<"$cross_kernel_programs"
+	read -rd '' -a programs <<<"$cross_kernel_programs $cross_embedded_programs"
 	step "test programs of arm64 compile" cross-kernel-build make -C "$build" -j"$jobs" \
 		"${programs[@]/#/tests/}" || return
 	for flavour in $cross_flavours; do
@@ -91,7 +92,8 @@ cross_boot() {
 		--log "$(log_file "cross-kernel-$1-log")" --timeout "${CROSS_KERNEL_TIMEOUT:-5400}" \
 		--append "rcupdate.rcu_cpu_stall_timeout=300 workqueue.watchdog_thresh=300" \
 		--env SPYRE_SRCDIR="$top" --env SPYRE_BUILDDIR="$build" \
-		--env SPYRE_PROGRAMS="$cross_kernel_programs" --env SPYRE_TEST_TIMEOUT=900 \
+		--env SPYRE_PROGRAMS="$cross_kernel_programs" \
+		--env SPYRE_EMBEDDED_PROGRAMS="$cross_embedded_programs" --env SPYRE_TEST_TIMEOUT=900 \
 		--env SPYRE_DIGITS="$(SPYRE_BACKEND=embedded \
 			"$top/build/plain/examples/digits/digits" | digits_sum)" \
 		-- "$top/tests/vm/arm64.sh"
